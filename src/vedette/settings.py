@@ -75,6 +75,7 @@ class Settings(BaseSettings):
     directory_mode: Annotated[int, _mode_reader(0o700, 0o3777, "0750")] = 0o700
     inline_bytes: _Positive = 4_000_000  # query sets up to this size are sent inside the task, others as a file
     arrow_batch_rows: _Positive = 262_144  # rows of an Arrow batch between Spark and Python, in our sessions
+    threads: Annotated[int, Field(ge=1, le=1024)] | None = None  # of an answer outside Spark; None: all cores
 
     answer_batch_bytes: Annotated[_Positive, Field(le=1 << 30)] = 64 << 20  # of a piece of an answer, approximately
     max_answer_bytes: _Positive = 1 << 30  # of an answer that is returned as a whole

@@ -29,8 +29,10 @@ from vedette.native.hashing import (
     leads_to_numbers,
     leads_to_strings,
 )
+from vedette.native.threads import count_pieces, cut, run_pieces
 
 STRING, INTEGER = "string", "integer"
+PIECE_IDS = 1 << 15  # at least, of those that a thread finds
 
 
 class Ids:
@@ -77,6 +79,13 @@ class Ids:
         """The newest position of each id, or -1."""
         if self.kind is None or not len(ids):
             return np.full(len(ids), -1, np.int32)
+        n_pieces = count_pieces(len(ids), PIECE_IDS)
+        if n_pieces == 1:
+            return self._find(ids)
+        cuts = cut(len(ids), n_pieces)
+        return np.concatenate(run_pieces(lambda piece: self._find(ids[cuts[piece] : cuts[piece + 1]]), n_pieces))
+
+    def _find(self, ids: NDArray[np.int64] | pa.LargeStringArray) -> NDArray[np.int32]:
         if self.kind == INTEGER:
             return find_numbers(ids, self._numbers, self._slots)
         offsets, data = string_buffers(ids)

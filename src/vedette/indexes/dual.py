@@ -69,9 +69,18 @@ class Dual:
 
     def find_cluster_size(self, cells: NDArray[np.int32]) -> int | None:
         """The size of data clusters in which a row takes less time than alone, or None."""
-        if cells.shape[1] < MIN_ROWS:
-            return None
-        some = as_cells(cells[:, ::EVERY])
+        return None if cells.shape[1] < MIN_ROWS else self._choose(cells[:, ::EVERY])
+
+    def decide(self, some: NDArray[np.int32]) -> Index:
+        """The index that answers about a batch, whatever pieces it is cut into. `some` is one in `EVERY` of its rows.
+
+        The order of a row's matches depends on the index, but not on the piece.
+        """
+        n_dc = None if some.shape[1] < MIN_ROWS // EVERY else self._choose(some)
+        return self.by_row if n_dc is None else cast(Index, _Joined(self.by_batch, n_dc))
+
+    def _choose(self, some: NDArray[np.int32]) -> int | None:
+        some = as_cells(some)
         n_dc, nanoseconds = self.by_batch.choose_cluster_size(some, hilbert_order(some), EVERY)
         return n_dc if nanoseconds < self.nanoseconds else None
 
@@ -92,3 +101,18 @@ class Dual:
     @property
     def nbytes(self) -> int:
         return count_bytes(self)
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """A grid file with which every piece of a batch is joined, in data clusters of `n_dc` rows."""
+
+    grid_file: MLGF
+    n_dc: int
+
+    def match(self, cells: NDArray[np.int32]) -> Matches:
+        return self.grid_file.match_batch(cells, self.n_dc)
+
+    @property
+    def nbytes(self) -> int:
+        return self.grid_file.nbytes

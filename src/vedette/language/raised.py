@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,8 @@ MAX_LOGGED = 10_000  # queries; later ones are counted but not logged
 IdsOf = Callable[[NDArray[np.int32]], Sequence[Any]]
 _log = logging.getLogger("vedette.language")
 _logged: set[tuple[int, str]] = set()
-
-
-class _Current(threading.local):
-    ids_of: IdsOf | None = None
-
-
-_current = _Current()
+_logging = threading.Lock()
+_ids_of: ContextVar[IdsOf | None] = ContextVar("ids_of", default=None)  # the threads of an answer share it
 
 
 class naming:  # noqa: N801  used like a function
@@ -37,16 +33,16 @@ class naming:  # noqa: N801  used like a function
         self._ids_of = ids_of
 
     def __enter__(self) -> None:
-        self._before = _current.ids_of
-        _current.ids_of = self._ids_of
+        self._before = _ids_of.get()
+        _ids_of.set(self._ids_of)
 
     def __exit__(self, *_: object) -> None:
-        _current.ids_of = self._before
+        _ids_of.set(self._before)
 
 
 def renumbering(to_outer: Callable[[NDArray[np.int32]], NDArray[np.int32]]) -> naming:
     """In this context, residuals have their own query numbers; `to_outer` maps them to those of the outer context."""
-    outer = _current.ids_of
+    outer = _ids_of.get()
     return naming(None if outer is None else lambda numbers: outer(to_outer(numbers)))
 
 
@@ -76,15 +72,16 @@ def log_raised(shape: object, queries: Sequence[int], errors: Sequence[Exception
     for number, error in zip(queries, errors, strict=True):
         for name in _names_of(number):
             key = (hash(shape), name)
-            if key in _logged or len(_logged) >= MAX_LOGGED:
-                continue
-            _logged.add(key)
+            with _logging:
+                if key in _logged or len(_logged) >= MAX_LOGGED:
+                    continue
+                _logged.add(key)
             what = f"{type(error).__name__}: {error}"[:500]
             _log.error("%s cannot be evaluated for some rows, which do not match it: %s", name, what, exc_info=error)
 
 
 def _names_of(number: int) -> list[str]:
-    ids_of = _current.ids_of
+    ids_of = _ids_of.get()
     if ids_of is None or number < 0:
         return ["a query"]
     return [f"query {each!r}"[:200] for each in ids_of(np.array([number], np.int32))]

@@ -7,7 +7,7 @@ that the planner chose for it. The cells of rows are found once per axis; each g
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -18,19 +18,24 @@ from vedette.data.axes import Axis, Cells, validate_axis
 from vedette.data.columns import Column
 from vedette.data.matches import Matches
 from vedette.data.schema import Schema
+from vedette.indexes.dual import EVERY, MIN_ROWS, Dual
 from vedette.indexes.index import Index, KeptAsBoxes, Validated
 from vedette.indexes.names import INDEXES
 from vedette.language import Residual
-from vedette.native.budget import BOUND, OverBudgetError, Pieces, check_bytes
-from vedette.native.buffers import output_int32
+from vedette.native.budget import BOUND, OverBudgetError, Pieces, bounded, check_bytes
+from vedette.native.buffers import empty_int64, output_int32
 from vedette.native.damage import check, check_fields, check_shape, check_within
 from vedette.native.kernels import kernel
+from vedette.native.threads import at_most, count_pieces, cut, run_pieces
 from vedette.native.vectors import copy_eight
 from vedette.queries.screen import Screen
 
 SCREENED_ROWS = 1024  # a smaller batch is not screened
 FEW_PAIRS = 256  # up to this number, comparing them with each other is faster than a mark for every query
 CANDIDATES_AT_ONCE = 1 << 20  # pairs whose residuals are checked together, about
+RESIDUAL_ROWS = 1 << 13  # about as many rows as have that many candidates
+PIECE_ROWS = 1 << 14  # at least, of a piece that a thread matches: fewer rows are not worth another thread
+COPIED_AT_ONCE = 1 << 18  # positions, by one thread
 
 
 @dataclass(frozen=True)
@@ -183,6 +188,23 @@ class Part:
         """The part with all indexes. Those that the file has only as boxes are built."""
         return dataclasses.replace(self, groups=tuple(group.restored(self.axes) for group in self.groups))
 
+    def decide(self, columns: dict[str, Column], n_rows: int) -> Part:
+        """This part for one batch, whatever pieces it is cut into: the index that answers is chosen for all of them.
+
+        Candidates for residuals are found for a few rows at a time, so the first rows of the batch decide.
+        """
+        if n_rows < MIN_ROWS or not any(isinstance(group.index, Dual) for group in self.groups):
+            return self
+        groups = []
+        for group in self.groups:
+            if isinstance(group.index, Dual):
+                rows = np.arange(0, min(n_rows, RESIDUAL_ROWS) if group.has_residuals else n_rows, EVERY)
+                cells = {name: self.axes[name].locate(columns[name].take(rows)) for name in group.fields}
+                index = group.index.decide(stack_cells(cells, group.fields, len(rows)))
+                group = dataclasses.replace(group, index=index)
+            groups.append(group)
+        return dataclasses.replace(self, groups=tuple(groups))
+
     def match(self, columns: dict[str, Column], n_rows: int) -> Matches:
         """The queries of this part that each row matches, each query once per row."""
         if self.screen is None or n_rows < SCREENED_ROWS:
@@ -294,11 +316,11 @@ def merge(found: Sequence[Matches], n_rows: int, dropped: Sequence[NDArray[np.in
         rest = [_merge_two(more, pairs, none) for more, pairs in zip(found[1:], dropped[1:], strict=True)]
         found = [found[0], *rest]
     first, gone = (found[0] if found else none), (dropped[0] if dropped else _NO_PAIRS)
-    if len(found) > 2:
-        dense = [each for each in found if len(each.positions) > n_rows // 8]
-        if len(dense) > 1 and len(gone) == 0:
-            first = _append(dense, n_rows)
-            found = [first, *(each for each in found if len(each.positions) <= n_rows // 8)]
+    if len(found) > 2 and len(gone) == 0:  # lists are joined in the same order, however many they have
+        dense = [i for i, each in enumerate(found) if len(each.positions) > n_rows // 8]
+        if len(dense) > 1:
+            first = _append(found[: dense[-1] + 1], n_rows)
+            found = [first, *found[dense[-1] + 1 :]]
     for more in found[1:] or [none]:
         first, gone = _merge_two(first, gone, more), _NO_PAIRS
     return first
@@ -332,14 +354,44 @@ def _append(found: Sequence[Matches], n_rows: int) -> Matches:
     return Matches(starts, positions, n_failed=sum(matches.n_failed for matches in found))
 
 
+def match_pieces(find: Callable[[int, int], Matches], n_rows: int) -> Matches:
+    """The answer of `find(0, n_rows)`. A large batch is cut into pieces for threads.
+
+    The answer, or OverBudgetError, does not depend on the number of threads, if that of a row does not depend on the
+    other rows that `find` is called with.
+    """
+    n_pieces = count_pieces(n_rows, PIECE_ROWS)
+    if n_pieces == 1:
+        return find(0, n_rows)
+    cuts = cut(n_rows, n_pieces)
+    most = BOUND.n_bytes // n_pieces
+
+    def find_piece(piece: int) -> Matches:
+        with bounded(most):
+            return find(cuts[piece], cuts[piece + 1])
+
+    try:
+        return concat(run_pieces(find_piece, n_pieces))
+    except OverBudgetError:  # if no piece exceeds its share, the whole answer is within the bound
+        return find(0, n_rows)
+
+
 def concat(found: Sequence[Matches]) -> Matches:
     """Answers about consecutive rows as one."""
     if len(found) == 1:
         return found[0]
-    counts = np.concatenate([[0], *(matches.counts for matches in found)])
-    positions = output_int32(int(counts.sum()))
-    np.concatenate([matches.positions for matches in found], out=positions)
-    return Matches(np.cumsum(counts), positions, n_failed=sum(matches.n_failed for matches in found))
+    rows = np.cumsum([0, *map(len, found)]).tolist()
+    pairs = np.cumsum([0, *(len(matches.positions) for matches in found)]).tolist()
+    starts, positions = empty_int64(rows[-1] + 1), output_int32(pairs[-1])
+    starts[0] = 0
+
+    def copy(piece: int) -> None:
+        np.add(found[piece].starts[1:], pairs[piece], out=starts[rows[piece] + 1 : rows[piece + 1] + 1])
+        positions[pairs[piece] : pairs[piece + 1]] = found[piece].positions
+
+    with at_most(1 + pairs[-1] // COPIED_AT_ONCE):
+        run_pieces(copy, len(found))
+    return Matches(starts, positions, n_failed=sum(matches.n_failed for matches in found))
 
 
 _NO_PAIRS = np.empty(0, np.int64)

@@ -19,9 +19,10 @@ from vedette.data.boxes import BoxBlock, Nulls, Ranges
 from vedette.data.columns import Column
 from vedette.data.matches import Matches
 from vedette.data.schema import Schema
+from vedette.indexes.dual import MIN_ROWS
 from vedette.language import Residual
 from vedette.native.damage import check, check_type
-from vedette.queries.match import Group, Part, find_removed, merge
+from vedette.queries.match import Group, Part, find_removed, match_pieces, merge
 from vedette.queries.planner import compile_part
 from vedette.queries.screen import Screen
 
@@ -138,8 +139,24 @@ class Parts:
         return kept
 
     def match(self, columns: dict[str, Column], n_rows: int, is_removed: NDArray[np.bool_]) -> Matches:
+        """The queries that each row matches, except removed ones, found by several threads if there are many rows."""
+        if n_rows < MIN_ROWS:
+            return self._match(self.compiled, columns, n_rows, is_removed)
+        parts = [part.decide(columns, n_rows) for part in self.compiled]
+
+        def find(start: int, end: int) -> Matches:
+            some = columns
+            if end - start < n_rows:
+                some = {name: column.slice(start, end) for name, column in columns.items()}
+            return self._match(parts, some, end - start, is_removed)
+
+        return match_pieces(find, n_rows)
+
+    def _match(
+        self, parts: Sequence[Part], columns: dict[str, Column], n_rows: int, is_removed: NDArray[np.bool_]
+    ) -> Matches:
         found, dropped = [], []
-        for part, has_removed, screen in zip(self.compiled, self._has_removed, self._removed_screens, strict=True):
+        for part, has_removed, screen in zip(parts, self._has_removed, self._removed_screens, strict=True):
             matches = part.match(columns, n_rows)
             found.append(matches)
             rows = None if screen is None else screen.pass_rows(columns[screen.field])

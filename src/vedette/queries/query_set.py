@@ -26,6 +26,7 @@ from vedette.language import Residual, check_text, compile_texts, naming
 from vedette.lazy_table import LazyTable
 from vedette.native.budget import OverBudgetError, bounded
 from vedette.native.damage import check_type
+from vedette.native.threads import check_threads, limited
 from vedette.queries import content
 from vedette.queries.bounds import read_bounds
 from vedette.queries.explanation import explain
@@ -197,19 +198,24 @@ class QuerySet(VersionedSet):
 
     # Answers.
 
-    def match(self, rows: Any) -> Matches:
+    def match(self, rows: Any, *, threads: int | None = None) -> Matches:
         """The queries that each row matches. `rows`: an Arrow table or batch, pandas, polars, or a dict of arrays.
 
-        Raises AnswerError if the answer exceeds the setting max_answer_bytes. `match_batches` has no such limit.
+        `threads` limits the threads that a large batch is cut for, by default the setting threads, else all cores. The
+        answer is the same for any number. Raises AnswerError if the answer exceeds the setting max_answer_bytes.
+        `match_batches` has no such limit.
         """
-        reading = self._read(rows)
-        try:
-            with bounded(max_answer_bytes()):
-                return self._complete(reading.match())
-        except OverBudgetError:  # the answer itself may still be within the limit
-            return self._complete(reading.match_in_pieces(max_answer_bytes()))
+        with limited(check_threads(threads)):
+            reading = self._read(rows)
+            try:
+                with bounded(max_answer_bytes()):
+                    return self._complete(reading.match())
+            except OverBudgetError:  # the answer itself may still be within the limit
+                return self._complete(reading.match_in_pieces(max_answer_bytes()))
 
-    def match_batches(self, rows: Any, max_bytes: int | None = None) -> Iterator[Matches]:
+    def match_batches(
+        self, rows: Any, max_bytes: int | None = None, *, threads: int | None = None
+    ) -> Iterator[Matches]:
         """The answer of `match` in pieces of consecutive rows. `first_row` is the first row of a piece.
 
         A piece takes `max_bytes` at most, by default the setting answer_batch_bytes; only a single row may take more.
@@ -217,7 +223,7 @@ class QuerySet(VersionedSet):
         piece.
         """
         most = settings().answer_batch_bytes if max_bytes is None else max_bytes
-        for first, _, found in self._read(rows).pieces(most):
+        for first, _, found in self._read(rows).pieces(most, check_threads(threads)):
             yield from self._complete(found, first).cut_to_convert(max_answer_bytes())
 
     def find_matches(self, rows: Any) -> Matches:
@@ -247,6 +253,7 @@ class QuerySet(VersionedSet):
         dwell: Any = None,
         margin: Any = None,
         cross: bool = False,
+        threads: int | None = None,
     ) -> BorderMonitor:
         """A monitor of enter and exit events for rows with a key and a time (see docs/operators.md).
 
@@ -254,11 +261,11 @@ class QuerySet(VersionedSet):
         without a key is an error ("error") or is dropped ("drop"). `expire_after`: keys that are silent for longer
         leave. `dwell`: an enter is emitted after this time inside. `margin`: a key leaves only when a value is outside
         by more than this, one number or a dict by field. `cross`: moves that jump over a range are emitted. Durations
-        are texts such as "5 minutes", or numbers if the time column is a number.
+        are texts such as "5 minutes", or numbers if the time column is a number. `threads` is that of `match`.
         """
         self.retain()
         options = _BORDER["MonitorOptions"](key, time, late, null_key, expire_after, dwell, margin, cross)
-        monitor: BorderMonitor = _BORDER["BorderMonitor"](self, options)
+        monitor: BorderMonitor = _BORDER["BorderMonitor"](self, options, threads=threads)
         return monitor
 
     # The content of a file.

@@ -15,6 +15,7 @@ from vedette.data.matches import Matches
 from vedette.errors import count
 from vedette.language import naming
 from vedette.native.budget import Pieces
+from vedette.native.threads import limited
 from vedette.queries.match import concat
 from vedette.queries.parts import Parts
 
@@ -36,12 +37,12 @@ class ReadRows:
         with naming(self.ids.at):
             return self.parts.match(self.columns, self.n_rows, self.is_removed)
 
-    def pieces(self, most: int) -> Iterator[tuple[int, int, Matches]]:
+    def pieces(self, most: int, threads: int | None = None) -> Iterator[tuple[int, int, Matches]]:
         """For consecutive rows: the first row, the row after the last, and their matches in `most` bytes."""
 
         def find(start: int, end: int) -> Matches:
             columns = {name: column.slice(start, end) for name, column in self.columns.items()}
-            with naming(self.ids.at):
+            with naming(self.ids.at), limited(threads):
                 return self.parts.match(columns, end - start, self.is_removed)
 
         return Pieces(FIRST_ROWS, most // 2, most).of(find, self.n_rows)

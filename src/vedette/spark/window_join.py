@@ -92,7 +92,7 @@ def window_join(
     check_shards(shards)
     check_observe(observe)
     columns = {**{f"{stream}_id": "id" for stream in queries.streams}, **columns}
-    queries.window(late=late, max_state_rows=max_state_rows, **columns)  # raises if an option is invalid
+    queries.window(late=late, max_state_rows=max_state_rows, threads=None, **columns)  # raises if an option is invalid
     sides = _find_sides(given, _name_frames(queries, left, right, frames), columns)
     time_type = _check_times(queries, sides)
     first, is_stream = sides[0].rows, sides[0].rows.isStreaming

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from vedette.data.answer_limit import max_answer_bytes, too_large
 from vedette.data.ids import take_ids
 from vedette.errors import QueryError, RowError, SnapshotError, count, shown
+from vedette.native.threads import check_threads, limit_each
 from vedette.operators.band_join.explanation import explain
 from vedette.operators.band_join.join import PAIR_BYTES, Change, NewValues, PairChanges, change_bands, find_all_pairs
 from vedette.operators.band_join.net_change import find_net_change
@@ -64,6 +65,7 @@ class BandMonitor:
         max_state_rows: int | None,
         known_id: KnownId = "error",
         unknown_id: UnknownId = "log",
+        threads: int | None = None,
     ) -> None:
         for option, value in (("report", report), ("known_id", known_id), ("unknown_id", unknown_id)):
             if value not in _CHOICES[option]:
@@ -83,6 +85,7 @@ class BandMonitor:
         self.max_state_rows = max_state_rows
         self.known_id = known_id
         self.unknown_id = unknown_id
+        self.threads = check_threads(threads)
         self.n_unknown = 0  # unknown ids in deletions, in total
         self.unknown: list[str] | list[int] = []  # those of the last call
         self.clear()
@@ -338,8 +341,8 @@ class BandMonitor:
     def _find(self, change: Change, most: int) -> Iterator[PairChanges]:
         """The pairs of the change, and of the queries that changed since the last call. Nothing changes yet."""
         groups = self.queries.groups()
-        yield from self._follow(most)
-        yield from change.find_pairs(groups, most)
+        yield from limit_each(self.threads, self._follow(most))
+        yield from limit_each(self.threads, change.find_pairs(groups, most))
 
     def _finish(self, change: Change, found: list[PairChanges]) -> pa.Table:
         change.apply()

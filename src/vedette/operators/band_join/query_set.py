@@ -170,16 +170,18 @@ class BandQuerySet(SavedSet):
         known_id: KnownId = "error",
         unknown_id: UnknownId = "log",
         max_state_rows: int | None = None,
+        threads: int | None = None,
     ) -> BandMonitor:
         """A monitor of two changing sets of values; docs/operators.md defines its answers.
 
         It reports "pairs", or only the "queries" that are affected. `known_id` says what happens if an inserted id
         already has a value, `unknown_id` what happens if a deleted id has none. `max_state_rows` bounds the values of
-        both sides.
+        both sides. `threads` limits the threads that many values are cut for, by default the setting threads, else all
+        cores; the answer is the same for any number.
         """
         from vedette.operators.band_join.monitor import BandMonitor
 
-        monitor = BandMonitor(self, report, max_state_rows, known_id, unknown_id)
+        monitor = BandMonitor(self, report, max_state_rows, known_id, unknown_id, threads)
         self._monitors.add(monitor)
         return monitor
 

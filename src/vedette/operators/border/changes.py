@@ -8,7 +8,7 @@ only way if a query is more than a box. For every group of boxes and every move 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from vedette.data.axes import Cells
 from vedette.data.columns import Column
 from vedette.data.matches import Matches
+from vedette.indexes.dual import Dual
 from vedette.indexes.index import sample_boxes
 from vedette.native.kernels import kernel
-from vedette.operators.border.crossing import find_crossings
-from vedette.operators.border.differences import DiffRMQ, find_differences
+from vedette.operators.border.crossing import find_crossings, list_boundaries
+from vedette.operators.border.differences import MOVES_AT_ONCE, DiffRMQ, find_differences
 from vedette.operators.border.region_line import RSList
 from vedette.operators.border.region_segments import RSLists
 from vedette.operators.border.runs import Runs
@@ -38,12 +39,10 @@ class BorderIndex:
     def __init__(self, part: Part) -> None:
         self.part = part
         self.follows = True  # else every move is compared, as DiffRMQ does
-        self._lines = [_Line.of(group, part) for group in part.groups if not (group.repeats or group.has_residuals)]
-        kinds = sorted({(g.repeats, g.has_residuals) for g in part.groups if g.repeats or g.has_residuals})
+        self._lines = [_Line.of(group, part) for group in part.groups if _has_line(group)]
+        self._compared = sorted({(g.repeats, g.has_residuals) for g in part.groups if not _has_line(g)})
         self._crossed: dict[int, RSList | RSLists] = {}
-        self._compared = [
-            [group for group in part.groups if (group.repeats, group.has_residuals) == kind] for kind in kinds
-        ]
+        self.has_dual = any(isinstance(group.index, Dual) for group in part.groups)
 
     @property
     def nbytes(self) -> int:
@@ -51,23 +50,52 @@ class BorderIndex:
         made = [line.segments for line in self._lines if line.segments is not None]
         return sum(segments.nbytes for segments in (*made, *self._crossed.values()))
 
+    def choose_ways(
+        self,
+        columns: dict[str, Column],
+        n_rows: int,
+        before: NDArray[np.int64],
+        after: NDArray[np.int64],
+        first_rows: dict[str, Column],
+    ) -> Ways:
+        """How to process the moves of a batch, of which these are `sample_moves`.
+
+        `first_rows` are those of `find_first_rows`, if `has_dual`. Region segments are built here if moves will be
+        followed.
+        """
+        cells = {name: axis.locate(columns[name]) for name, axis in self.part.axes.items()}
+        return self._choose_ways(self._stack(cells, n_rows), before, after, first_rows)
+
     def find_changes(
         self,
         columns: dict[str, Column],
         n_rows: int,
         before: NDArray[np.int64],
         after: NDArray[np.int64],
-    ) -> tuple[Runs, int]:
-        """The changes of moves from row `before[i]` to row `after[i]`, -1 for no row; and the failed comparisons."""
-        part = self.part
-        cells = {name: axis.locate(columns[name]) for name, axis in part.axes.items()}
+        ways: Ways | None,
+    ) -> tuple[Runs, Ways, int]:
+        """The changes of moves from row `before[i]` to row `after[i]`, -1 for no row.
+
+        The moves are a piece of a batch with known ways, or a whole batch. Also returns the ways, and the number of
+        failed comparisons.
+        """
+        cells = {name: axis.locate(columns[name]) for name, axis in self.part.axes.items()}
+        stacked = self._stack(cells, n_rows)
+        if ways is None:
+            chosen = sample_moves(len(before))
+            first_rows = {}
+            if self.has_dual:
+                rows = find_first_rows(before, after)
+                first_rows = {name: columns[name].take(rows) for name in self.part.fields}
+            ways = self._choose_ways(stacked, before[chosen], after[chosen], first_rows)
+        part = ways.part
         found = []
         n_failed = 0
         stamps = np.zeros(part.n_queries, np.int32)
-        for line in self._lines:
-            stacked = stack_cells(cells, line.group.fields, n_rows)
-            found += line.find_changes(stacked, before, after, stamps, part, self.follows)
-        for groups in self._compared:
+        for line, own_cells, way, index in zip(self._lines, stacked, ways.lines, ways.indexes, strict=True):
+            found += line.find_changes(own_cells, before, after, stamps, part, way, index)
+        for kind in self._compared:
+            groups = [group for group in part.groups if (group.repeats, group.has_residuals) == kind]
 
             def match(rows: NDArray[np.int64], groups: list[Group] = groups) -> Matches:
                 chosen = {name: each[rows] for name, each in cells.items()}
@@ -80,13 +108,70 @@ class BorderIndex:
             runs, failed = find_differences(match, before, after, n_rows, stamps, part.first_query)
             found.append(runs)
             n_failed += failed
-        return Runs.merge(found, len(before)), n_failed
+        return Runs.merge(found, len(before)), ways, n_failed
+
+    def _stack(self, cells: dict[str, Cells], n_rows: int) -> list[Cells]:
+        """The cells of each line's fields."""
+        return [stack_cells(cells, line.group.fields, n_rows) for line in self._lines]
+
+    def _choose_ways(
+        self,
+        stacked: list[Cells],
+        before: NDArray[np.int64],
+        after: NDArray[np.int64],
+        first_rows: dict[str, Column],
+    ) -> Ways:
+        part = self.part
+        if self.has_dual:
+            part = part.decide(first_rows, max(map(len, first_rows.values()), default=0))
+        ways = [
+            line.choose_way(own_cells, before, after, part, self.follows)
+            for line, own_cells in zip(self._lines, stacked, strict=True)
+        ]
+        return Ways(part, tuple(ways), tuple(group.index for group in part.groups if _has_line(group)))
 
     def find_crossings(
         self, columns: dict[str, Column], n_rows: int, before: NDArray[np.int64], after: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The queries that each move jumps over: columns of moves and queries."""
+        """The queries that each move jumps over: columns of moves and queries. Call `list_boundaries` first."""
         return find_crossings(self.part, self._crossed, columns, n_rows, before, after)
+
+    def list_boundaries(self) -> None:
+        """Build the region segments for crossings, if they do not exist."""
+        list_boundaries(self.part, self._crossed)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A move is followed if it reads at most `max_read` entries; -1: every move is compared."""
+
+    max_read: float
+    n_read: float = 0.0  # entries that a move is expected to read, on average
+
+
+@dataclass(frozen=True)
+class Ways:
+    """How the moves of a batch are processed. The order of changes within a move depends on it, but not on pieces."""
+
+    part: Part  # with the indexes that answer about this batch
+    lines: tuple[Way, ...]  # of each group that can be followed
+    indexes: tuple[Any, ...]  # of the same groups
+
+
+def sample_moves(n: int) -> slice:
+    """Some of `n` moves, at equal distances."""
+    return slice(None, None, max(1, n // SAMPLE))
+
+
+def find_first_rows(before: NDArray[np.int64], after: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rows of the first moves of a batch, as many as are compared together."""
+    rows = np.concatenate([before[:MOVES_AT_ONCE], after[:MOVES_AT_ONCE]])
+    return rows[rows >= 0]
+
+
+def _has_line(group: Group) -> bool:
+    """Whether a row is in at most one box per query, and boxes are all that matters."""
+    return not (group.repeats or group.has_residuals)
 
 
 @dataclass
@@ -97,7 +182,6 @@ class _Line:
     n_met: float  # the approximate number of boxes that contain a row
     density: NDArray[np.float64]  # by axis: entries per cell
     has_several: bool  # a query may have several boxes
-    differences: DiffRMQ
     segments: RSList | RSLists | None = None
 
     @classmethod
@@ -108,8 +192,27 @@ class _Line:
         n_met = len(group) * float(np.mean(np.prod(np.minimum(widths, 1.0), axis=0))) if len(chosen) else 0.0
         queries = group.listed_queries
         has_several = len(queries) > 0 and len(np.unique(queries)) < len(queries)
-        differences = DiffRMQ(group.index, part.first_query, part.n_queries)
-        return cls(group, n_met, 2 * len(group) / n_cells, has_several, differences)
+        return cls(group, n_met, 2 * len(group) / n_cells, has_several)
+
+    def choose_way(
+        self, cells: Cells, before: NDArray[np.int64], after: NDArray[np.int64], part: Part, follows: bool
+    ) -> Way:
+        """How to process the moves of a batch, of which these are some."""
+        n_moves = len(before)
+        if n_moves == 0 or not self.group.fields or not follows:
+            return Way(-1.0)
+        compare_cost = COMPARE_COST + 2 * MATCH_COST * self.n_met
+        if self.segments is None:  # a first estimate, as if boundaries were distributed evenly
+            n_walks = _count_walks(cells, before, after, READ_COST * self.density, compare_cost - WALK_COST)
+            if 16 * n_walks < n_moves:
+                return Way(-1.0)
+            queries = self.group.queries
+            n_cells = [part.axes[name].n_cells for name in self.group.fields]
+            made = RSList if len(n_cells) == 1 else RSLists
+            self.segments = made.build(self.group.firsts, self.group.lasts, queries, n_cells)
+        n_read = self.segments.count_read(cells, before, after)
+        max_read = _choose(n_read, compare_cost)
+        return Way(max_read, 1.2 * float(n_read[n_read <= max_read].clip(0).sum()) / n_moves)
 
     def find_changes(
         self,
@@ -118,35 +221,22 @@ class _Line:
         after: NDArray[np.int64],
         stamps: NDArray[np.int32],
         part: Part,
-        follows: bool,
+        way: Way,
+        index: Any,
     ) -> list[Runs]:
         n_moves = len(before)
         if n_moves == 0:
             return []
+        differences = DiffRMQ(index, part.first_query, part.n_queries)
         if not self.group.fields:  # every row is in these boxes, so only first and last rows cause changes
             chosen = np.flatnonzero((before < 0) | (after < 0))
-            return [self.differences.changes(cells, before[chosen], after[chosen], stamps).of_moves(chosen, n_moves)]
-        if not follows:
-            return [self.differences.changes(cells, before, after, stamps)]
-        compare_cost = COMPARE_COST + 2 * MATCH_COST * self.n_met
-        if self.segments is None:  # a first estimate, as if boundaries were distributed evenly
-            n_walks = _count_walks(cells, before, after, READ_COST * self.density, compare_cost - WALK_COST)
-            if 16 * n_walks < n_moves:
-                return [self.differences.changes(cells, before, after, stamps)]
-            queries = self.group.queries
-            n_cells = [part.axes[name].n_cells for name in self.group.fields]
-            made = RSList if len(n_cells) == 1 else RSLists
-            self.segments = made.build(self.group.firsts, self.group.lasts, queries, n_cells)
-        sample = slice(None, None, max(1, n_moves // SAMPLE))
-        n_read = self.segments.count_read(cells, before[sample], after[sample])
-        max_read = _choose(n_read, compare_cost)
-        if max_read < 0:
-            return [self.differences.changes(cells, before, after, stamps)]
-        n_expected = int(1.2 * sample.step * n_read[n_read <= max_read].clip(0).sum())
-        runs, rest = self.segments.changes(cells, before, after, max_read, n_expected)
+            return [differences.changes(cells, before[chosen], after[chosen], stamps).of_moves(chosen, n_moves)]
+        if way.max_read < 0 or self.segments is None:
+            return [differences.changes(cells, before, after, stamps)]
+        runs, rest = self.segments.changes(cells, before, after, way.max_read, int(way.n_read * n_moves))
         found = [runs.without_returns(stamps, part.first_query) if self.has_several else runs]
         if len(rest):
-            compared = self.differences.changes(cells, before[rest], after[rest], stamps)
+            compared = differences.changes(cells, before[rest], after[rest], stamps)
             found.append(compared.of_moves(rest, n_moves))
         return found
 

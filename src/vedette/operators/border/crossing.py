@@ -21,6 +21,16 @@ from vedette.queries.match import Group, Part, stack_cells
 READ_AT_ONCE = 1 << 22  # entries, so that buffers for possible crossings stay small
 
 
+def list_boundaries(part: Part, segments: dict[int, RSList | RSLists]) -> None:
+    """Add the region segments of groups that can be crossed, by the number of the group, to those that exist."""
+    for number, group in enumerate(part.groups):
+        if number not in segments and group.fields and not group.has_residuals:
+            boxes = np.arange(len(group), dtype=np.int32)
+            n_cells = [part.axes[name].n_cells for name in group.fields]
+            made = RSList if len(n_cells) == 1 else RSLists
+            segments[number] = made.build(group.firsts, group.lasts, boxes, n_cells)
+
+
 def find_crossings(
     part: Part,
     segments: dict[int, RSList | RSLists],
@@ -31,7 +41,7 @@ def find_crossings(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The queries that each move jumps over, with neither row inside: columns of moves and queries.
 
-    `segments` are built as needed.
+    `segments` are those of `list_boundaries`.
     """
     both = np.flatnonzero((before >= 0) & (after >= 0))
     olds, news = before[both], after[both]
@@ -40,11 +50,6 @@ def find_crossings(
     for number, group in enumerate(part.groups):
         if group.has_residuals or not group.fields or not len(both):
             continue
-        if number not in segments:
-            boxes = np.arange(len(group), dtype=np.int32)
-            n_cells = [part.axes[name].n_cells for name in group.fields]
-            made = RSList if len(n_cells) == 1 else RSLists
-            segments[number] = made.build(group.firsts, group.lasts, boxes, n_cells)
         stacked = stack_cells(cells, group.fields, n_rows)
         n_read = np.cumsum(segments[number].count_read(stacked, olds, news).clip(0))
         cuts = np.searchsorted(n_read, np.arange(READ_AT_ONCE, n_read[-1] + READ_AT_ONCE, READ_AT_ONCE))

@@ -9,11 +9,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.data.dictionaries import encode_distinct
-from vedette.operators.border.events import KINDS, REASONS, Events
-from vedette.operators.border.finder import reasons_of
+from vedette.operators.border.event_columns import EventColumns
+from vedette.operators.border.events import KINDS, REASONS
 from vedette.operators.border.key_state import KeyState
-from vedette.operators.border.moves import Moves
-from vedette.operators.border.runs import Runs
 from vedette.queries.set_view import SetView
 
 TIME_TYPES = {"timestamp": pa.timestamp("us", tz="UTC"), "bigint": pa.int64(), "double": pa.float64()}
@@ -21,37 +19,16 @@ EVENT_BYTES = 18  # of an event in a table: the codes of key, query, event and r
 _MANY = 64  # a dictionary with more than 64 times the used values is replaced by a smaller one
 
 
-def to_table(
-    events: Events, slots: NDArray[np.int32], times: NDArray[Any], time_type: str, state: KeyState, view: SetView
-) -> pa.Table:
-    """The events, with the slots of their keys and their times."""
-    return _table(slots, times, time_type, events.queries, events.kinds, events.reasons, state, view)
-
-
-def runs_to_table(runs: Runs, moves: Moves, time_type: str, state: KeyState, view: SetView) -> pa.Table:
-    """The events of moves, as a table."""
-    slots, times, kinds = runs.columns(moves.slots, moves.times)
-    return _table(slots, times, time_type, runs.queries, kinds, reasons_of(runs, moves), state, view)
-
-
-def _table(
-    slots: NDArray[np.int32],
-    times: NDArray[Any],
-    time_type: str,
-    queries: NDArray[np.int32],
-    kinds: NDArray[np.int8],
-    reasons: NDArray[np.int8],
-    state: KeyState,
-    view: SetView,
-) -> pa.Table:
+def to_table(events: EventColumns, time_type: str, state: KeyState, view: SetView) -> pa.Table:
+    """The events, with the ids of keys and queries."""
     type_ = TIME_TYPES[time_type]
     return pa.table(
         {
-            "key": _encode(slots, state.keys.to_arrow(), may_repeat=False),
-            "time": pa.array(times).view(type_) if time_type == "timestamp" else pa.array(times, type_),
-            "query": _encode_queries(queries, view),
-            "event": _dictionary(kinds, _KINDS),
-            "reason": _dictionary(reasons, _REASONS),
+            "key": _encode(events.slots, state.keys.to_arrow(), may_repeat=False),
+            "time": pa.array(events.times).view(type_) if time_type == "timestamp" else pa.array(events.times, type_),
+            "query": _encode_queries(events.queries, view),
+            "event": _dictionary(events.kinds, _KINDS),
+            "reason": _dictionary(events.reasons, _REASONS),
         }
     )
 

@@ -48,17 +48,29 @@ class Events:
         some = [each for each in many if len(each)]
         if not some:
             return cls.none()
-        if len(some) == 1:
-            return some[0]
-        joined = cls.concat(some)
+        joined = some[0] if len(some) == 1 else cls.concat(some)
+        if _is_in_order(joined.moves, joined.kinds):
+            return joined
         return joined.take(_order(joined.moves, joined.kinds, n_moves))
 
     @classmethod
     def concat(cls, many: Sequence[Events]) -> Events:
         return cls(*(np.concatenate([getattr(each, field.name) for each in many]) for field in fields(cls)))
 
+    def later(self, n_moves: int) -> Events:
+        """The same events, if there are `n_moves` more moves before."""
+        return self if n_moves == 0 else Events(self.moves + np.int32(n_moves), self.queries, self.kinds, self.reasons)
+
     def take(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> Events:
         return Events(self.moves[chosen], self.queries[chosen], self.kinds[chosen], self.reasons[chosen])
+
+
+@kernel
+def _is_in_order(moves: NDArray[np.int32], kinds: NDArray[np.int8]) -> bool:
+    for i in range(1, len(moves)):
+        if moves[i] < moves[i - 1] or (moves[i] == moves[i - 1] and kinds[i] < kinds[i - 1]):
+            return False
+    return True
 
 
 @kernel

@@ -7,7 +7,8 @@ query is compared with the new one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 from vedette.data.columns import Column
 from vedette.data.matches import Matches
 from vedette.language import naming
-from vedette.operators.border.changes import BorderIndex
+from vedette.operators.border.changes import BorderIndex, Ways, find_first_rows, sample_moves
+from vedette.operators.border.differences import MOVES_AT_ONCE
 from vedette.operators.border.events import ADDED, CROSS, ENTER, EXIT, EXPIRED, FIRST, MOVED, REMOVED, REPLACED, Events
 from vedette.operators.border.moves import Moves
 from vedette.operators.border.runs import Runs
@@ -24,7 +26,29 @@ from vedette.queries.parts import Parts
 from vedette.queries.retained import Retained
 from vedette.queries.set_view import SetView
 
-_NO_LIMIT = np.iinfo(np.int32).max
+# The rows that moves refer to.
+RowsOf = Callable[[Moves], dict[str, Column]]
+_NO_LIMIT = int(np.iinfo(np.int32).max)
+
+
+@dataclass(frozen=True)
+class EventPlan:
+    """How the events of a batch of moves are found. Pieces of the batch have the same plan, for their moves."""
+
+    borders: list[BorderIndex]  # of each part
+    ways: Sequence[Ways | None]  # of each part; None: chosen for the moves themselves, which are the whole batch
+    seen: NDArray[np.int32]  # by move: the version of its old row
+    limits: NDArray[np.int64]  # by move: queries from this position on were added since; empty if there are none
+    first_limit: int  # the least of them
+    crosses: bool
+
+    @property
+    def has_residuals(self) -> bool:
+        return any(borders.part.residuals for borders in self.borders)
+
+    def part(self, start: int, stop: int) -> EventPlan:
+        """The plan for some of the moves."""
+        return replace(self, seen=self.seen[start:stop], limits=self.limits[start:stop])
 
 
 @dataclass
@@ -33,43 +57,73 @@ class BorderFinder:
 
     _borders: dict[int, BorderIndex] = field(default_factory=dict)
 
-    def find_events(
+    def plan(
         self,
         view: SetView,
         moves: Moves,
-        columns: dict[str, Column],
-        n_rows: int,
         seen: NDArray[np.int32],
+        rows_of: RowsOf | None,
+        *,
         crosses: bool,
-    ) -> tuple[Runs, list[Events], int]:
-        """The changes of the moves, other events, and the number of failed comparisons.
+    ) -> EventPlan:
+        """How to find the events of a batch of moves. `seen` has the version of each move's old row.
 
-        `seen` has the version of each move's old row. Runs are of queries that were active before and after.
+        If the batch will be cut into pieces, `rows_of` returns the rows that some of the moves refer to.
         """
         stale = np.flatnonzero((moves.before >= 0) & (seen < view.versions.current))
-        limits = np.empty(0, np.int64)
+        limits, first_limit = np.empty(0, np.int64), _NO_LIMIT
         if len(stale):
             limits = np.full(len(moves), _NO_LIMIT, np.int64)
             limits[stale] = view.versions.count_at(seen[stale])
+            first_limit = int(limits[moves.after >= 0].min(initial=_NO_LIMIT))
+        borders = self._borders_of(view.parts)
+        if crosses:
+            for each in borders:
+                each.list_boundaries()
+        plan = EventPlan(borders, [None] * len(borders), seen, limits, first_limit, crosses)
+        if rows_of is None:
+            return plan
+        some = moves.at(np.arange(len(moves))[sample_moves(len(moves))])
+        columns, n_rows = rows_of(some), len(some.known) + len(some.kept)
+        first_rows: dict[str, Column] = {}
+        if any(each.has_dual for each in borders):
+            first = moves.part(0, min(len(moves), MOVES_AT_ONCE))
+            chosen = find_first_rows(first.before, first.after)
+            first_rows = {name: column.take(chosen) for name, column in rows_of(first).items()}
+        ways = [each.choose_ways(columns, n_rows, some.before, some.after, first_rows) for each in borders]
+        return replace(plan, ways=ways)
+
+    def find_events(
+        self, view: SetView, moves: Moves, columns: dict[str, Column], plan: EventPlan
+    ) -> tuple[Runs, list[Events], int]:
+        """The changes of the moves of a plan, other events, and the number of failed comparisons.
+
+        Runs are of queries that were active before and after.
+        """
+        n_rows = len(moves.known) + len(moves.kept)
+        stale = np.flatnonzero((moves.before >= 0) & (plan.seen < view.versions.current))
+        limits = plan.limits if len(stale) else np.empty(0, np.int64)
         is_removed = view.versions.is_removed if view.versions.n_removed else np.empty(0, np.bool_)
         found, special = [], []
         n_failed = 0
+        parts = []
         with naming(view.ids.at):
-            for borders in self._borders_of(view.parts):
-                runs, failed = borders.find_changes(columns, n_rows, moves.before, moves.after)
+            for borders, known_ways in zip(plan.borders, plan.ways, strict=True):
+                runs, ways, failed = borders.find_changes(columns, n_rows, moves.before, moves.after, known_ways)
+                parts.append(ways.part)
                 found.append(runs.without(is_removed, limits) if len(is_removed) or len(limits) else runs)
                 n_failed += failed
-                if crosses:
+                if plan.crosses:
                     at, queries = borders.find_crossings(columns, n_rows, moves.before, moves.after)
                     was_active = np.ones(len(at), np.bool_) if not len(is_removed) else ~is_removed[queries]
                     was_active &= queries < limits[at] if len(limits) else True
                     special.append(Events.of(at[was_active], queries[was_active], CROSS, MOVED))
         if len(stale):
             with naming(view.ids.at):
-                entered, failed_after = _find_added(view, moves, columns, stale, limits)
+                entered, failed_after = _find_added(view, parts, moves, columns, stale, plan)
             with naming(view.retained.ids.at):
-                left, failed_before = _find_removed(view, moves, columns, stale, seen)
-            special += _settle_replaced(view, entered, left, seen)
+                left, failed_before = _find_removed(view, moves, columns, stale, plan.seen)
+            special += _settle_replaced(view, entered, left, plan.seen)
             n_failed += failed_after + failed_before
         return Runs.merge(found, len(moves)), [each for each in special if len(each)], n_failed
 
@@ -93,10 +147,10 @@ class _Pairs:
     queries: NDArray[np.int64]
 
 
-def to_events(runs: Runs, moves: Moves) -> Events:
-    """Changes as events."""
+def join_events(runs: Runs, special: Sequence[Events], moves: Moves) -> Events:
+    """The changes of moves and other events, in the order of the moves."""
     numbers, _, kinds = runs.columns(np.arange(len(moves), dtype=np.int32), moves.times)
-    return Events(numbers, runs.queries, kinds, reasons_of(runs, moves))
+    return Events.join([Events(numbers, runs.queries, kinds, reasons_of(runs, moves)), *special], len(moves))
 
 
 def reasons_of(runs: Runs, moves: Moves) -> NDArray[np.int8]:
@@ -109,18 +163,18 @@ def reasons_of(runs: Runs, moves: Moves) -> NDArray[np.int8]:
 
 def _find_added(
     view: SetView,
+    parts: Sequence[Part],
     moves: Moves,
     columns: dict[str, Column],
     stale: NDArray[np.int64],
-    limits: NDArray[np.int64],
+    plan: EventPlan,
 ) -> tuple[_Pairs, int]:
     """Queries that were added since the key was last seen and contain its new row."""
     stale = stale[moves.after[stale] >= 0]
-    rows = moves.after[stale]
+    rows, limits = moves.after[stale], plan.limits
     found_moves, found_queries, n_failed = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
-    first = int(limits[stale].min()) if len(stale) else 0
-    for part in view.parts.compiled:
-        if part.first_query + part.n_queries <= first or not len(stale):
+    for part in parts:
+        if part.first_query + part.n_queries <= plan.first_limit or not len(stale):
             continue
         matches = _match_rows(part, columns, rows)
         n_failed += matches.n_failed
@@ -146,7 +200,9 @@ def _find_removed(
     at, numbers = stale[matches.rows], matches.positions
     known = retained.removed[numbers] > view.versions.current - view.retained_versions
     was_active = known & (retained.added[numbers] <= seen[at]) & (seen[at] < retained.removed[numbers])
-    return _Pairs(at[was_active], numbers[was_active].astype(np.int64)), matches.n_failed
+    at, queries = at[was_active], numbers[was_active].astype(np.int64)
+    order = np.lexsort((queries, at))  # whichever index has answered
+    return _Pairs(at[order], queries[order]), matches.n_failed
 
 
 def _match_rows(part: Part, columns: dict[str, Column], rows: NDArray[np.int64]) -> Matches:

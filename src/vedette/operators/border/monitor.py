@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,12 +20,15 @@ from vedette.data.answer_limit import max_answer_bytes, too_large
 from vedette.data.columns import Column, join_columns, null_column
 from vedette.data.keyed_rows import TIME_TYPES, KeyedRows, read_keyed_rows, read_near_time
 from vedette.errors import RowError, count
-from vedette.native.budget import Pieces, check_bytes
+from vedette.native.budget import Pieces
+from vedette.native.threads import check_threads, limited
 from vedette.operators.border.change_log import ChangeLog
 from vedette.operators.border.dwell import settle_dwell
-from vedette.operators.border.event_table import EVENT_BYTES, runs_to_table, to_table
+from vedette.operators.border.event_columns import EventColumns
+from vedette.operators.border.event_pieces import find_pieces
+from vedette.operators.border.event_table import EVENT_BYTES, to_table
 from vedette.operators.border.events import ENTER, Events
-from vedette.operators.border.finder import BorderFinder, to_events, unify
+from vedette.operators.border.finder import BorderFinder, RowsOf, join_events, unify
 from vedette.operators.border.key_state import KeyState
 from vedette.operators.border.margin import Margins
 from vedette.operators.border.moves import Moves, find_moves
@@ -53,10 +57,11 @@ class BorderMonitor:
     [(2, 'cheap', 'enter'), (3, 'cheap', 'exit')]
     """
 
-    def __init__(self, queries: QuerySet, options: MonitorOptions) -> None:
+    def __init__(self, queries: QuerySet, options: MonitorOptions, *, threads: int | None = None) -> None:
         options.check(queries.schema)
         self.options = options
         self.queries = queries
+        self.threads = check_threads(threads)
         self.n_late = 0  # late rows that were dropped
         self.n_null_keys = 0  # rows without a key that were dropped
         self.n_failed = 0  # comparisons that would fail a job in ANSI mode
@@ -172,7 +177,7 @@ class BorderMonitor:
             expire_after=expire_after,
             clock=self.clock if advance else None,
         )
-        yield from self._find_all(view, moves, self._join_rows(moves, batch), most)
+        yield from self._find_all(view, moves, batch, most)
         expires = advance and len(batch) > 0 and expire_after is not None
         if expires:
             undo.keep_rows(self.keys, moves.kept_slots[moves.lasts])
@@ -222,7 +227,7 @@ class BorderMonitor:
 
     def _nothing(self, view: SetView) -> pa.Table:
         """An empty table, before the first row, when the type of the time is unknown."""
-        return to_table(Events.none(), np.empty(0, np.int32), np.empty(0, np.int64), "bigint", self.keys, view)
+        return to_table(EventColumns.none(), "bigint", self.keys, view)
 
     def set_time_type(self, time_type: str) -> None:
         """Set the type of times, at the first row."""
@@ -267,46 +272,47 @@ class BorderMonitor:
                 joined[name] = join_columns(column, more)
         return joined
 
-    def _find_all(self, view: SetView, moves: Moves, columns: dict[str, Column], most: int) -> Iterator[pa.Table]:
+    def _find_all(self, view: SetView, moves: Moves, batch: KeyedRows | None, most: int) -> Iterator[pa.Table]:
         """The events of the moves, in tables of `most` bytes; only those of a single move may take more."""
 
         def find(start: int, end: int) -> _Found:
-            if end - start == len(moves):
-                return self._find(view, moves, columns)
-            part, rows = moves.part(start, end)
-            return self._find(view, part, {name: column.take(rows) for name, column in columns.items()})
+            part = moves if end - start == len(moves) else moves.part(start, end)
+            with limited(self.threads):
+                return self._find(view, part, batch)
 
         for _, _, found in Pieces(len(moves), most // 2, most).of(find, len(moves)):
             yield found.table
 
-    def _find(self, view: SetView, moves: Moves, columns: dict[str, Column]) -> _Found:
-        n_known, n_rows = len(moves.known), len(moves.known) + len(moves.kept)
+    def _find(self, view: SetView, moves: Moves, batch: KeyedRows | None) -> _Found:
+        n_known = len(moves.known)
         seen = np.full(len(moves), view.versions.current, np.int32)
         from_state = np.flatnonzero((moves.before >= 0) & (moves.before < n_known))
         seen[from_state] = self.keys.versions[moves.known[moves.before[from_state]]]
-        runs, special, n_failed = self._finder.find_events(view, moves, columns, n_rows, seen, self.options.cross)
-        check_bytes(EVENT_BYTES * (len(runs) + sum(map(len, special))))
-        is_settled = not self._margins.margins and self.options.dwell is None
-        if is_settled and not special:
-            self.n_failed += n_failed
-            return _Found(runs_to_table(runs, moves, self.time_type, self.keys, view))
-        events = Events.join([to_events(runs, moves), *special], len(moves))
-        times = moves.times[events.moves]
-        if not is_settled:
-            events, times = self._settle(view, moves, columns, seen, unify(view, events))
+
+        def rows_of(some: Moves) -> dict[str, Column]:
+            return self._join_rows(some, batch)
+
+        find = partial(find_pieces, self._finder, view, moves, seen, rows_of, crosses=self.options.cross)
+        if self._margins.margins or self.options.dwell is not None:
+            pieces, n_failed = find(join_events)
+            joined = Events.concat([found.later(start) for start, found in pieces])
+            events = self._settle(view, moves, rows_of, seen, unify(view, joined))
+        else:
+            columns, n_failed = find(EventColumns.of)
+            events = EventColumns.concat([found for _, found in columns])
         self.n_failed += n_failed
-        return _Found(to_table(events, moves.slots[events.moves], times, self.time_type, self.keys, view))
+        return _Found(to_table(events, self.time_type, self.keys, view))
 
     def _settle(
-        self, view: SetView, moves: Moves, columns: dict[str, Column], seen: NDArray[np.int32], events: Events
-    ) -> tuple[Events, NDArray[Any]]:
-        """The events after margins and dwell times, and their times. Open pairs change at the end."""
+        self, view: SetView, moves: Moves, rows_of: RowsOf, seen: NDArray[np.int32], events: Events
+    ) -> EventColumns:
+        """The events after margins and dwell times. Open pairs change at the end."""
         is_touched = np.zeros(len(self.keys), np.bool_)
         is_touched[moves.slots] = True
         staying = []
         if self._margins.margins:
             open_, queries = self._open(view, self.lingering.at(is_touched))
-            events, stays = self._margins.settle(events, moves, columns, view, seen, open_.slots, queries)
+            events, stays = self._margins.settle(events, moves, rows_of(moves), view, seen, open_.slots, queries)
             staying.append((self.lingering, stays, moves.times[stays.moves]))
         times = moves.times[events.moves]
         dwell = self.options.duration("dwell", self.time_type)
@@ -320,7 +326,7 @@ class BorderMonitor:
             table.take(is_touched)
             if len(stays):
                 table.put(KeyQueryPairs(moves.slots[stays.moves], view.ids_of(stays.queries), since, stays.reasons))
-        return events, times
+        return EventColumns(moves.slots[events.moves], times, events.queries, events.kinds, events.reasons)
 
     def _open(self, view: SetView, pairs: KeyQueryPairs) -> tuple[KeyQueryPairs, NDArray[np.int32]]:
         """Open pairs with the numbers of their queries, without those of forgotten queries."""
@@ -345,7 +351,7 @@ class BorderMonitor:
         silent = np.flatnonzero(keys.has_row[used] & (clock - keys.times[used] > expire_after)).astype(np.int32)
         if len(silent):
             moves = Moves.away(silent, (keys.times[silent] + expire_after).astype(keys.times.dtype))
-            yield from self._find_all(view, moves, self._join_rows(moves, None), most)
+            yield from self._find_all(view, moves, None, most)
         return silent
 
     def _free(self, silent: NDArray[np.int32]) -> None:
@@ -371,9 +377,10 @@ class BorderMonitor:
         self.changes.note(np.unique(pairs.slots))
         pairs, queries = self._open(view, pairs)
         order = np.argsort(pairs.times, kind="stable")
-        events = Events.of(order, queries[order], ENTER, pairs.reasons[order])
         times = (pairs.times[order] + (dwell or 0)).astype(self.keys.times.dtype)
-        table = to_table(events, pairs.slots[order], times, self.time_type, self.keys, view)
+        kinds = np.full(len(order), ENTER, np.int8)
+        events = EventColumns(pairs.slots[order], times, queries[order], kinds, pairs.reasons[order].astype(np.int8))
+        table = to_table(events, self.time_type, self.keys, view)
         n_rows = max(1, most // EVENT_BYTES)
         for start in range(0, max(1, table.num_rows), n_rows):
             yield table.slice(start, n_rows)

@@ -40,17 +40,44 @@ class Moves:
         nothing = np.empty(0, np.int64), np.empty(0, np.int32)
         return cls(np.arange(n), np.full(n, -1, np.int64), slots, times, slots, *nothing, times[:0], 0)
 
-    def part(self, start: int, end: int) -> tuple[Moves, NDArray[np.int64]]:
-        """Some of the moves, and the rows that they refer to."""
-        before, after = self.before[start:end], self.after[start:end]
+    def part(self, start: int, stop: int) -> Moves:
+        """The moves from `start` to `stop`, with the rows that they refer to.
+
+        Keys are in the same order among the moves, the known rows and the rows kept, so these rows are consecutive.
+        """
+        before, after = self.before[start:stop], self.after[start:stop]
+        n_known = len(self.known)
+        first_known, end_known = _bounds(before, after, 0, n_known)
+        first, end = _bounds(before, after, n_known, n_known + len(self.kept))
+
+        def renumber(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+            first_kept = first - (end_known - first_known)
+            return np.where(rows < 0, -1, rows - np.where(rows < n_known, first_known, first_kept))
+
+        known, kept = slice(first_known, end_known), slice(first - n_known, end - n_known)
+        return Moves(
+            renumber(before),
+            renumber(after),
+            self.slots[start:stop],
+            self.times[start:stop],
+            self.known[known],
+            self.kept[kept],
+            self.kept_slots[kept],
+            self.latest_times[kept],
+            0,
+        )
+
+    def at(self, chosen: NDArray[np.int64]) -> Moves:
+        """Any of the moves, with the rows that they refer to."""
+        before, after = self.before[chosen], self.after[chosen]
         rows = np.unique(np.concatenate([before, after]))
         rows = rows[rows >= 0]
         before, after = (np.where(each < 0, -1, np.searchsorted(rows, each)) for each in (before, after))
         n_known = int(np.searchsorted(rows, len(self.known)))
         kept = rows[n_known:] - len(self.known)
         known, kept_slots = self.known[rows[:n_known]], self.kept_slots[kept]
-        slots, times = self.slots[start:end], self.times[start:end]
-        return Moves(before, after, slots, times, known, self.kept[kept], kept_slots, self.latest_times[kept], 0), rows
+        slots, times = self.slots[chosen], self.times[chosen]
+        return Moves(before, after, slots, times, known, self.kept[kept], kept_slots, self.latest_times[kept], 0)
 
     @cached_property
     def lacks_rows(self) -> bool:
@@ -117,6 +144,17 @@ def find_moves(
             before[second] = -1
             after[first] = -1
     return Moves(before, after, move_slots, move_times, known, kept, kept_slots, latest_times, len(order) - n_kept)
+
+
+@kernel
+def _bounds(before: NDArray[np.int64], after: NDArray[np.int64], low: int, high: int) -> tuple[int, int]:
+    """The first and the end of the rows from `low` on and below `high`."""
+    first, end = high, low
+    for rows in (before, after):
+        for row in rows:
+            if low <= row < high:
+                first, end = min(first, row), max(end, row + 1)
+    return (first, end) if first < end else (low, low)
 
 
 def _find_latest_times(

@@ -33,11 +33,15 @@ class Runs:
         return len(self.queries)
 
     @classmethod
+    def none(cls, n_moves: int) -> Runs:
+        return cls(np.empty(0, np.int32), np.zeros((2, n_moves), np.int32))
+
+    @classmethod
     def merge(cls, many: Sequence[Runs], n_moves: int) -> Runs:
         """All changes of several answers about the same moves."""
         some = [each for each in many if len(each)]
         if not some:
-            return cls(np.empty(0, np.int32), np.zeros((2, n_moves), np.int32))
+            return cls.none(n_moves)
         merged = some[0]
         for each in some[1:]:
             queries = output_int32(len(merged) + len(each))

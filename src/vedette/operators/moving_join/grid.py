@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.native.budget import BOUND, check_bytes
+from vedette.native.budget import BOUND, OverBudgetError, bounded, check_bytes
 from vedette.native.kernels import plain_tuple
+from vedette.native.threads import count_pieces, cut, run_pieces
 from vedette.operators.moving_join import cells
 from vedette.operators.moving_join.cells import Cells
 from vedette.operators.moving_join.meetings import MEETING_BYTES, Meetings
@@ -28,6 +29,7 @@ WIDE = 1.25  # the width of cells in mean widths of boxes; between 1 and 2 it ha
 FEW = 1000  # more look-ups than this are ordered by cell
 NARROWEST = 1e-100  # an axis with a smaller extent has one cell
 CROWD = 8  # the most entries per object, on average
+PIECE_OBJECTS = 1 << 11  # at least, of those that a thread looks up
 
 
 @dataclass
@@ -105,6 +107,34 @@ class SweptGrid:
         if len(slots) > FEW:
             order = cells.order_by_cell(spans, self.shape)
             slots, spans = slots[order], spans[order]
+        n_pieces = count_pieces(len(slots), PIECE_OBJECTS)
+        cuts, most = cut(len(slots), n_pieces), BOUND.n_bytes // n_pieces
+
+        def find(piece: int) -> Meetings:
+            part = slice(cuts[piece], cuts[piece + 1])
+            with bounded(most):
+                return self._find(rows, slots[part], spans[part], others, is_left_out, since)
+
+        if n_pieces == 1:
+            meetings = self._find(rows, slots, spans, others, is_left_out, since)
+        else:
+            try:
+                meetings = Meetings.concat(run_pieces(find, n_pieces))
+            except OverBudgetError:  # if no piece exceeds its share, all meetings are within the bound
+                meetings = self._find(rows, slots, spans, others, is_left_out, since)
+        self.expected = max(len(meetings) / max(len(slots), 1), 0.9 * self.expected)
+        return meetings
+
+    def _find(
+        self,
+        rows: NDArray[np.float64],
+        slots: NDArray[np.int32],
+        spans: NDArray[np.int32],
+        others: NDArray[np.float64],
+        is_left_out: NDArray[np.bool_],
+        since: float,
+    ) -> Meetings:
+        """The meetings of the rows at some slots, whose cells are `spans`, in the order of the slots."""
         grid, candidates = plain_tuple(self.cells), np.empty(max(1, len(others)), np.int32)
         parts, at, done, room = [], 0, 0, 1024 + int(1.25 * self.expected * len(slots))
         most = BOUND.n_bytes // MEETING_BYTES
@@ -118,9 +148,7 @@ class SweptGrid:
             if at == len(slots):
                 break
             room = len(others) + max(1024, done // 2, int(1.25 * done / max(at, 1) * (len(slots) - at)))
-        meetings = Meetings.concat(parts)
-        self.expected = max(len(meetings) / max(len(slots), 1), 0.9 * self.expected)
-        return meetings
+        return Meetings.concat(parts)
 
 
 def _choose_cells(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.native.buffers import empty_int32, empty_int64
+from vedette.native.concatenation import concat_columns
 from vedette.native.hashing import empty_slots, find_numbers, insert_numbers
 
 MEETING_BYTES = 24
@@ -52,12 +53,7 @@ class Meetings:
             return many[0]
         if not many:
             return cls.empty()
-        return cls(
-            np.concatenate([each.a for each in many]),
-            np.concatenate([each.b for each in many]),
-            np.concatenate([each.starts for each in many]),
-            np.concatenate([each.ends for each in many]),
-        )
+        return cls(*concat_columns([(each.a, each.b, each.starts, each.ends) for each in many]))
 
     def take(self, places: NDArray[Any] | slice) -> Meetings:
         """Some meetings: by places, by a mask, or a slice."""

@@ -18,6 +18,7 @@ from vedette.data.durations import Interval, read_interval
 from vedette.data.ids import Ids
 from vedette.errors import QueryError, RowError, count, shown
 from vedette.native.budget import OverBudgetError, bounded, check_bytes
+from vedette.native.threads import check_threads, limited
 from vedette.operators.moving_join.batch import SETS, Batch
 from vedette.operators.moving_join.explanation import explain
 from vedette.operators.moving_join.interval import expected_costs
@@ -54,6 +55,7 @@ class MovingJoin:
         expire_overdue: bool = False,
         static: Literal["a", "b"] | None = None,
         late: Late = "apply",
+        threads: int | None = None,
     ) -> None:
         """Objects update at least every `max_update_interval`: a number in the unit of times and speeds, or a duration.
 
@@ -61,7 +63,8 @@ class MovingJoin:
 
         With `expire_overdue`, an object that misses its deadline leaves the result. Objects of the `static` set, "a" or
         "b", need not update. `late` says what happens to rows from before the time that the join has reached: "apply"
-        them from now on, "drop" them, or raise an "error".
+        them from now on, "drop" them, or raise an "error". `threads` limits the threads that many objects are cut for,
+        by default the setting threads, else all cores; the answer is the same for any number.
         """
         self.max_update_interval = read_interval(max_update_interval, "max_update_interval")
         if static not in (None, *SETS):
@@ -73,6 +76,7 @@ class MovingJoin:
         self.expire_overdue = bool(expire_overdue)
         self.static = static
         self.late = late
+        self.threads = check_threads(threads)
         self.clear()
 
     def clear(self) -> None:
@@ -142,7 +146,7 @@ class MovingJoin:
             latest = (rows if rows.is_timed else rows.with_time(now)).latest()
             if len(latest):
                 of.put(latest.ids, latest.rows, latest.reported, now)
-        with _refusing("load fewer objects, or raise the setting"):
+        with self._refusing("load fewer objects, or raise the setting"):
             pairs = join.start()
         self.clear()
         self.join = join
@@ -170,7 +174,7 @@ class MovingJoin:
         if not len(times) and self.time is None:
             self._wait(read)
             return self.changes
-        with _refusing("update fewer objects at once, let less time pass at once, or raise the setting"):
+        with self._refusing("update fewer objects at once, let less time pass at once, or raise the setting"):
             batch = self._begin(read, times)
             changes = _take_steps(batch)
         self._end(batch)
@@ -190,7 +194,7 @@ class MovingJoin:
             return
         batch = self._begin((a, b), times)
         for moment, a_step, b_step in batch.steps():
-            with _refusing("use more shards, or raise the setting", max_bytes):
+            with self._refusing("use more shards, or raise the setting", max_bytes):
                 changes = batch.join.step(moment, a_step, b_step)
             yield to_change_table(changes, *batch.join.sets)
         batch.join.end_change()
@@ -210,7 +214,7 @@ class MovingJoin:
             return to_pair_table(_NONE, _NONE, *self._new_join(2, 0.0).sets)
         time = self._read_later(at, "pairs are known")
         join = self._started()
-        with _refusing("keep fewer objects, or raise the setting"):
+        with self._refusing("keep fewer objects, or raise the setting"):
             found = join.at(time)
         check_answer(len(found[0]), _PAIR_BYTES * len(found[0]), "pair", "keep fewer objects, or raise the setting")
         return to_pair_table(*found, *join.sets)
@@ -336,9 +340,20 @@ class MovingJoin:
         """The join, which stores its pairs from now on; an empty one before the first object."""
         join = self._new_join(2, 0.0) if self.join is None else self.join
         if join.calendar is None:
-            with _refusing("keep fewer objects, or raise the setting"):
+            with self._refusing("keep fewer objects, or raise the setting"):
                 join.start()
         return join
+
+    @contextmanager
+    def _refusing(self, advice: str, max_bytes: int | None = None) -> Iterator[None]:
+        """Raise AnswerError if what is found in the block exceeds the limit, by default the setting."""
+        limit = max_answer_bytes() if max_bytes is None else max_bytes
+        try:
+            with bounded(limit), limited(self.threads):
+                yield
+        except OverBudgetError as error:
+            n = error.n_bytes // MEETING_BYTES
+            raise too_large(f"has at least {count(n, 'pair')}", advice, limit) from None
 
     def _n_dims(self, tables: Tables) -> int:
         given = [table for table in tables if table is not None]
@@ -403,18 +418,6 @@ def _times_of(read: Sequence[MovingRows], until: float | None) -> NDArray[np.flo
     if not any(map(len, times)) and until is None and all(rows.is_timed for rows in read):
         raise RowError("there are no rows and no time; pass time=")
     return np.concatenate([*times, np.empty(0) if until is None else [until]])
-
-
-@contextmanager
-def _refusing(advice: str, max_bytes: int | None = None) -> Iterator[None]:
-    """Raise AnswerError if what is found in the block exceeds the limit, by default the setting."""
-    limit = max_answer_bytes() if max_bytes is None else max_bytes
-    try:
-        with bounded(limit):
-            yield
-    except OverBudgetError as error:
-        n = error.n_bytes // MEETING_BYTES
-        raise too_large(f"has at least {count(n, 'pair')}", advice, limit) from None
 
 
 def _take_steps(batch: Batch) -> list[tuple[int, Meetings]]:

@@ -21,13 +21,14 @@ from vedette.data.schema import Type
 from vedette.language import Link
 from vedette.language.links import SIGN as SIGN_LINK
 from vedette.native.budget import UNBOUNDED, Pieces
-from vedette.native.buffers import empty_int32
 from vedette.native.kernels import kernel
+from vedette.native.threads import limited, run_pieces
 from vedette.operators.window_join.branches import Branches, Edge, Hop, Signature, hops_from
 from vedette.operators.window_join.bundles import Bundle, IndexMaker
 from vedette.operators.window_join.group import JoinGroup, Port, Selected, Share, slices
 from vedette.operators.window_join.keys import EdgeCodes, RowKeys
 from vedette.operators.window_join.pair_sink import JoinedRows, PairSink
+from vedette.operators.window_join.probe_pieces import Hopping, Named
 from vedette.operators.window_join.probes import (
     DOUBLES,
     INTEGERS,
@@ -37,12 +38,7 @@ from vedette.operators.window_join.probes import (
     LinkRanges,
     Probes,
     Reach,
-    Runs,
-    Taken,
-    find_runs,
     is_in_range,
-    name_pairs,
-    take_runs,
 )
 from vedette.operators.window_join.window_rows import StreamRows
 
@@ -50,6 +46,7 @@ CANDIDATES_AT_ONCE = 1 << 23  # pairs that are checked together, if the answer m
 FEW_CANDIDATES = 1 << 16  # pairs that are checked together, even if the answer must be small
 PAIR_BYTES = 12  # of a pair of two streams
 BUNDLE_BYTES = 1 << 26  # of matches of a bundle that are checked together
+PIECE_ROWS = 1 << 14  # fewer rows are inserted by one thread
 FEW_CODES = 1 << 16  # up to this number, codes of values without a row are kept
 
 # The selections that contain each row of a stream: (stream, columns, number of rows) -> matches.
@@ -245,20 +242,22 @@ class WindowJoin:
 
     def _insert_lists(self, selected: dict[RowKeys, Selected], firsts: Sequence[int]) -> None:
         horizons = [self._horizon(number) for number in range(len(self.streams))]
-        for signature, group in self.groups.items():
-            for port in group.all_ports:
-                if port.keys not in selected:
-                    continue
-                number = port.stream
-                stream = self.streams[number]
-                counts = signature.counts[number]
-                port.insert(
-                    selected[port.keys],
-                    stream.times.values,
-                    stream.first,
-                    None if counts else horizons[number],
-                    firsts[number] if counts else None,
-                )
+        ports = [
+            (port, signature.counts[port.stream])
+            for signature, group in self.groups.items()
+            for port in group.all_ports
+            if port.keys in selected
+        ]
+
+        def insert(place: int) -> None:
+            port, counts = ports[place]
+            number, stream = port.stream, self.streams[port.stream]
+            horizon, n_before = (None, firsts[number]) if counts else (horizons[number], None)
+            port.insert(selected[port.keys], stream.times.values, stream.first, horizon, n_before)
+
+        n_rows = sum(len(each.rows) for each in selected.values())
+        with limited(None if n_rows >= PIECE_ROWS else 1):
+            run_pieces(insert, len(ports))
 
     def find(self, share: Share, most: int = UNBOUNDED) -> Iterator[JoinedRows]:
         """The pairs of a share of the new rows.
@@ -363,10 +362,9 @@ class WindowJoin:
         assert group.branches is not None
         to_stream, from_stream = self.streams[hop.to_stream], self.streams[hop.from_stream]
         places, arrivals = known[hop.from_stream] - np.int32(from_stream.first), known[origin] - np.int32(first)
-        probes = Probes(branches, places, arrivals)
-        runs = Runs(np.empty(len(branches), np.int64), np.empty(len(branches), np.int32))
         link = LinkRanges(kind, hop.is_first, group.branches.lows[hop.edge], group.branches.highs[hop.edge])
-        find_runs(probes, own_port.keys.arrays, link, port.list_of, port.lists.arrays, runs)
+        probes = Probes(branches, places, arrivals)
+        hopping = Hopping.of(probes, own_port.keys.arrays, link, port.list_of, port.lists.arrays)
         latest, own_windows = None, np.empty(0, self.time_dtype)
         if hop.from_stream != origin or sum(each is not None for each in known) > 1 or self._passed is not None:
             latest = self._latest(known)
@@ -381,28 +379,19 @@ class WindowJoin:
         is_last = len(known) == 2 and not group.signature.conditions and self._passed is None
         taken = np.empty(len(branches), np.int32)
         at_once = min(CANDIDATES_AT_ONCE, max(FEW_CANDIDATES, most // PAIR_BYTES))
-        for start, end in slices(runs.lengths, at_once):
-            n_most = int(np.abs(runs.lengths[start:end].astype(np.int64)).sum()) + 1
-            n_before, base, out = 0, 0, _NO_ROWS
+        named = Named(group.branches.queries, known[origin], origin, hop.to_stream, self._bases)
+        for span in slices(hopping.runs.lengths, at_once):
             if is_last:
-                n_before, base = self._sink.n, self._bases[hop.to_stream]
-                names, out = self._sink.reserve(n_most)
-            rows = out[hop.to_stream] if is_last else empty_int32(n_most)
-            own_keys, written = own_port.keys.arrays.keys, Taken(base, taken, rows, n_before)
-            n = take_runs(probes, own_keys, before, runs, link, port.lists.arrays, reach, (start, end), written)
-            if is_last:
-                queries, own = group.branches.queries, known[origin]
-                own_base = self._bases[origin]
-                name_pairs(branches, queries, own, own_base, taken, start, end, names, out[origin], n_before)
-                self._sink.n = n
-                if PAIR_BYTES * n > most:
+                hopping.deliver(before, reach, span, taken, named, self._sink)
+                if PAIR_BYTES * self._sink.n > most:
                     yield from self._sink.take()
                 continue
-            if not n:
+            rows = hopping.take_all(before, reach, span, taken)
+            if not len(rows):
                 continue
-            which = np.repeat(np.arange(start, end, dtype=np.int32), taken[start:end])
+            which = np.repeat(np.arange(*span, dtype=np.int32), taken[slice(*span)])
             more = [None if each is None else each[which] for each in known]
-            more[hop.to_stream] = rows[:n].copy() if 2 * n < n_most else rows[:n]
+            more[hop.to_stream] = rows
             yield from self._hop(group, rest, branches[which], more, origin, first, limits, most)
 
     def _match_bundle(
@@ -424,12 +413,11 @@ class WindowJoin:
             return iter(())
         origin = self.streams[hop.from_stream]
         probes = Probes(np.zeros(len(rows), np.int32), rows - np.int32(origin.first), rows - np.int32(first))
-        runs = Runs(np.empty(len(rows), np.int64), np.empty(len(rows), np.int32))
         link = LinkRanges(NO_LINK, hop.is_first, _NO_RANGE, _NO_RANGE)
-        find_runs(probes, own_port.keys.arrays, link, port.list_of[one], port.lists.arrays, runs)
-        if not bundle.is_cheaper(len(rows), int(runs.lengths.sum())):
+        hopping = Hopping.of(probes, own_port.keys.arrays, link, port.list_of[one], port.lists.arrays)
+        if not bundle.is_cheaper(len(rows), int(hopping.runs.lengths.sum())):
             return None
-        return self._take_bundle(group, bundle, hop, rows, probes, runs, first, limits, most)
+        return self._take_bundle(group, bundle, hop, rows, hopping, first, limits, most)
 
     def _take_bundle(
         self,
@@ -437,28 +425,23 @@ class WindowJoin:
         bundle: Bundle,
         hop: Hop,
         rows: NDArray[np.int32],
-        probes: Probes,
-        runs: Runs,
+        hopping: Hopping,
         first: int,
         limits: NDArray[np.int64],
         most: int,
     ) -> Iterator[JoinedRows]:
         """The pairs of new rows with the runs of the bundle's list."""
-        own_port, port = self._ports_of(group, hop)
         origin, to_stream = self.streams[hop.from_stream], self.streams[hop.to_stream]
         counts = group.signature.counts
         own_windows = np.array([bundle.longest[hop.from_stream]] * (not counts[hop.from_stream]), self.time_dtype)
         longest = np.array([bundle.longest[hop.to_stream]], self.time_dtype)
-        link = LinkRanges(NO_LINK, hop.is_first, _NO_RANGE, _NO_RANGE)
         before = Before(limits, origin.times.values[first - origin.first :], True)
         reach = Reach(to_stream.times.values, to_stream.first, counts[hop.to_stream], longest, own_windows)
         taken = np.empty(len(rows), np.int32)
-        for start, end in slices(runs.lengths, CANDIDATES_AT_ONCE // 8):
-            others = empty_int32(int(runs.lengths[start:end].sum()) + 1)
-            own_keys, written = own_port.keys.arrays.keys, Taken(0, taken, others, 0)
-            n = take_runs(probes, own_keys, before, runs, link, port.lists.arrays, reach, (start, end), written)
-            which, others = np.repeat(np.arange(start, end, dtype=np.int32), taken[start:end]), others[:n]
-            own_limits = limits[probes.arrivals[which]]
+        for span in slices(hopping.runs.lengths, CANDIDATES_AT_ONCE // 8):
+            others = hopping.take_all(before, reach, span, taken)
+            which = np.repeat(np.arange(*span, dtype=np.int32), taken[slice(*span)])
+            own_limits = limits[hopping.probes.arrivals[which]]
             yield from self._name_bundle(group, bundle, hop, rows[which], others, own_limits, most)
 
     def _name_bundle(
@@ -582,7 +565,6 @@ def horizon_of(clocks: Sequence[Any], stream: int) -> Any:
 
 
 _NO_RANGE = np.zeros(1, np.int64)  # of a branch without a link
-_NO_ROWS: list[NDArray[np.int32]] = []
 
 
 def _rows_before(batches: Sequence[Batch], firsts: Sequence[int], stream: int) -> list[NDArray[np.int64]]:

@@ -16,6 +16,7 @@ from vedette.data.matches import Matches
 from vedette.data.schema import Type
 from vedette.errors import AnswerError, QueryError, RowError, count
 from vedette.language import naming
+from vedette.native.threads import check_threads, limited
 from vedette.operators.window_join.group import Share
 from vedette.operators.window_join.join import Batch, WindowJoin, horizon_of
 from vedette.operators.window_join.options import JoinOptions
@@ -50,7 +51,8 @@ class JoinMonitor:
     [{'query': 'cheaper', 'orders': 'a', 'offers': 'x'}]
     """
 
-    def __init__(self, queries: JoinQuerySet, options: JoinOptions) -> None:
+    def __init__(self, queries: JoinQuerySet, options: JoinOptions, *, threads: int | None = None) -> None:
+        self.threads = check_threads(threads)
         self.queries = queries
         self.options = options
         self.time_type = "" if options.has_times else "bigint"
@@ -203,7 +205,7 @@ class JoinMonitor:
 
         Repeats have the same new row and the same query, so they are in the same share of the part.
         """
-        with naming(self.queries.ids_at):
+        with naming(self.queries.ids_at), limited(self.threads):
             waiting = self.join.insert(part, self._select, bases)[::-1]
         is_repeated = self.queries.is_repeated
         has_repeats = bool(is_repeated.any())
@@ -247,7 +249,7 @@ class JoinMonitor:
         """The pairs of a share of the rows for which the residuals are true."""
         pieces = self.join.find(share, most)
         while True:
-            with naming(self.queries.ids_at):
+            with naming(self.queries.ids_at), limited(self.threads):
                 found = next(pieces, None)
                 if found is None:
                     return
@@ -380,7 +382,7 @@ class JoinMonitor:
         return None if on_time.all() else on_time
 
     def _select(self, number: int, columns: dict[str, Column], n_rows: int) -> Matches:
-        with naming(lambda selections: self.queries.ids_of_selections(number, selections)):
+        with naming(lambda selections: self.queries.ids_of_selections(number, selections)), limited(self.threads):
             return self.queries.selections(number).match(columns, n_rows)
 
     def _cut(self, batches: Sequence[Batch]) -> list[list[Batch]]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.native.buffers import empty_int32
+from vedette.native.concatenation import concat_columns
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,10 @@ class JoinedRows:
     def concat(many: Sequence[JoinedRows], n_streams: int) -> JoinedRows:
         if len(many) == 1:
             return many[0]
-        columns = [[each.rows[number] for each in many] for number in range(n_streams)]
-        return JoinedRows(_append([each.queries for each in many]), [_append(rows) for rows in columns])
+        if not many:
+            return JoinedRows(empty_int32(0), [empty_int32(0) for _ in range(n_streams)])
+        queries, *rows = concat_columns([(each.queries, *each.rows) for each in many])
+        return JoinedRows(queries, rows)
 
 
 class PairSink:
@@ -64,12 +67,3 @@ class PairSink:
             return []
         kept = [column[:n].copy() if 2 * n < len(column) else column[:n] for column in columns]
         return [JoinedRows(kept[0], kept[1:])]
-
-
-def _append(parts: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
-    whole = empty_int32(sum(map(len, parts)))
-    start = 0
-    for part in parts:
-        whole[start : start + len(part)] = part
-        start += len(part)
-    return whole

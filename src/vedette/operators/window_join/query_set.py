@@ -168,18 +168,26 @@ class JoinQuerySet(VersionedSet):
 
     # Answers.
 
-    def window(self, *, late: str = "drop", max_state_rows: int | None = None, **columns: str | None) -> JoinMonitor:
+    def window(
+        self,
+        *,
+        late: str = "drop",
+        max_state_rows: int | None = None,
+        threads: int | None = None,
+        **columns: str | None,
+    ) -> JoinMonitor:
         """An operator that joins new rows (see docs/operators.md).
 
         `left_time` and `left_id` name the time and id columns of the left stream, and so for every stream. Without an
         id column rows are identified by their number; without a time column they are in the order of arrival. `late`:
         rows older than the last row of their stream are dropped ("drop") or applied ("apply"). `max_state_rows` limits
-        the number of kept rows of all streams.
+        the number of kept rows of all streams. `threads` limits the threads that a large batch is cut for, by default
+        the setting threads, else all cores; the answer is the same for any number.
         """
         from vedette.operators.window_join.monitor import JoinMonitor
         from vedette.operators.window_join.options import JoinOptions
 
-        return JoinMonitor(self, JoinOptions.read(self.streams, columns, late, max_state_rows))
+        return JoinMonitor(self, JoinOptions.read(self.streams, columns, late, max_state_rows), threads=threads)
 
     def explain(self) -> str:
         """A text that says how the queries are evaluated, and why."""

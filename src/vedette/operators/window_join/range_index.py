@@ -10,7 +10,7 @@ from vedette.data.boxes import BoxBlock, Ranges
 from vedette.data.columns import Column
 from vedette.data.matches import Matches
 from vedette.data.schema import Field, Schema, Type
-from vedette.queries.match import Part
+from vedette.queries.match import Part, match_pieces
 from vedette.queries.planner.compilation import compile_part
 
 
@@ -26,7 +26,10 @@ class IndexedRanges:
 
     def match(self, values: Column) -> Matches:
         """The places of the ranges that contain each value. Null is in no range."""
-        return self.part.match({"value": values}, len(values))
+        part = self.part.decide({"value": values}, len(values))
+        return match_pieces(
+            lambda start, end: part.match({"value": values.slice(start, end)}, end - start), len(values)
+        )
 
 
 def index_ranges(ranges: Ranges) -> IndexedRanges:

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.native.budget import UNBOUNDED
+from vedette.native.budget import UNBOUNDED, OverBudgetError
 from vedette.native.buffers import empty_int32
+from vedette.native.concatenation import concat_columns
 from vedette.native.kernels import plain_tuple
+from vedette.native.threads import count_pieces, cut, run_pieces
 from vedette.operators.band_join.index.by_groups import find_affected_by_groups, find_pairs_by_groups
 from vedette.operators.band_join.index.by_points import find_affected_by_points, find_pairs_by_points
 from vedette.operators.band_join.index.by_shifts import find_pairs_by_shifts
@@ -32,8 +34,12 @@ LOOK = 4  # a look with one shift into one group
 TURN = 60  # in addition, per shift that is looked up in all groups, or per group in which all shifts are
 VALUE = 200  # by points: per value and shift
 TREE = 16  # and per group, if the tree has to be built
+PAIR = 1  # a pair that is written
+PIECE = 500_000  # at least, of a piece that a thread looks up
 
 Triples = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
+# Takes shifts, their names, progress, the room for pairs, and the group after the last.
+Writer = Callable[[NDArray[np.float64], NDArray[np.int32], Progress, NDArray[np.int32], int], Progress]
 
 
 def find_pairs(
@@ -54,13 +60,17 @@ def find_pair_batches(
     Nothing that is passed may change until the last batch. There is at least one, which may be empty.
     """
     way = choose_way(groups, points, len(shifts))
-    write = _make_writer(way, groups, points, shifts, names)
+    write = _make_writer(way, groups, points, len(shifts))
     most = max(most, len(groups))  # a shift brings a point into no more bands
+    found = _find_by_threads(write, way, groups.n_groups, shifts, names, most, expected)
+    if found is not None:
+        yield found
+        return
     n_room = min(max(FIRST_ROOM, expected + expected // 8), MOST_ROOM, most)
     out = _make_room(n_room)
     row = other = n = 0
     while True:
-        row, other, n = write((row, other, n), out)
+        row, other, n = write(shifts, names, (row, other, n), out, groups.n_groups)
         if row == len(shifts):
             break
         if n_room == most and n:
@@ -79,25 +89,68 @@ def find_pair_batches(
     yield _first(out[:, :n].copy() if n < SMALL or 2 * n < n_room else out, n)
 
 
-def _make_writer(
-    way: str, groups: Groups, points: Points, shifts: NDArray[np.float64], names: NDArray[np.int32]
-) -> Callable[[Progress, NDArray[np.int32]], Progress]:
+def _make_writer(way: str, groups: Groups, points: Points, n_shifts: int) -> Writer:
     """A function that writes pairs from some progress on until room runs out, and returns how far it got."""
-    table, lists, n_groups = plain_tuple(groups.table), plain_tuple(groups.lists), groups.n_groups
+    table, lists = plain_tuple(groups.table), plain_tuple(groups.lists)
     if way == BY_POINTS:
         order, tree, ordered = plain_tuple(groups.order), groups.make_tree(), points.in_order()
-        return lambda progress, out: find_pairs_by_points(
+        return lambda shifts, names, progress, out, n_groups: find_pairs_by_points(
             shifts, names, progress, out, table, lists, n_groups, order, tree, ordered
         )
     blocks, n_blocks = points.arrays, points.n_blocks
     if way == BY_SHIFTS:
-        return lambda progress, out: find_pairs_by_shifts(
+        return lambda shifts, names, progress, out, n_groups: find_pairs_by_shifts(
             shifts, names, progress, out, table, lists, n_groups, blocks, n_blocks
         )
-    cells = plain_tuple(points.cells_of(groups, len(shifts)))
-    return lambda progress, out: find_pairs_by_groups(
+    cells = plain_tuple(points.cells_of(groups, n_shifts))
+    return lambda shifts, names, progress, out, n_groups: find_pairs_by_groups(
         shifts, names, progress, out, table, lists, n_groups, blocks, n_blocks, cells
     )
+
+
+def _find_by_threads(
+    write: Writer,
+    way: str,
+    n_groups: int,
+    shifts: NDArray[np.float64],
+    names: NDArray[np.int32],
+    most: int,
+    expected: int,
+) -> Triples | None:
+    """The pairs in the order of one thread; None if there are too few, or too many for one batch.
+
+    Shifts are cut into pieces, or groups if the look-up goes group by group.
+    """
+    n_parts = n_groups if way == BY_SHIFTS else len(shifts)
+    n_pieces = min(n_parts, count_pieces(LOOK * len(shifts) * n_groups + PAIR * expected, PIECE))
+    if n_pieces < 2 or way == BY_POINTS:
+        return None
+    cuts, share = cut(n_parts, n_pieces), most // n_pieces
+
+    def find(piece: int) -> Triples:
+        first, last = cuts[piece], cuts[piece + 1]
+        some, some_names, progress, end = shifts[first:last], names[first:last], (0, 0, 0), n_groups
+        if way == BY_SHIFTS:
+            some, some_names, progress, end = shifts, names, (0, first, 0), last
+        n_room = min(max(FIRST_ROOM, expected // n_pieces), share)
+        out = _make_room(n_room)
+        while True:
+            progress = write(some, some_names, progress, out, end)
+            n = progress[2]
+            if progress[0] == len(some):
+                return _first(out, n)
+            if n_room == share:
+                raise OverBudgetError(n)
+            n_room = min(STEP * n_room, share)
+            larger = _make_room(n_room)
+            larger[:, :n] = out[:, :n]
+            out = larger
+
+    try:
+        bands, others, own = concat_columns(run_pieces(find, n_pieces))
+    except OverBudgetError:
+        return None
+    return bands, others, own
 
 
 def _find_in_parts(
