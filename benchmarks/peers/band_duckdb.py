@@ -1,4 +1,4 @@
-"""DuckDB: a range join of stored values and bands for each new value, on one thread, fetched as Arrow."""
+"""DuckDB: a range join of stored values and bands for each new value, fetched as Arrow."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from benchmarks import N_THREADS
 from benchmarks.peers.band_join import BandPeer, BandWorkload
 
 _JOIN = """
@@ -22,7 +23,7 @@ class DuckDBBands(BandPeer):
     def __init__(self, workload: BandWorkload, report: str) -> None:
         super().__init__(workload, report)
         self.connection = duckdb.connect()
-        self.connection.execute("SET threads = 1")
+        self.connection.execute(f"SET threads = {N_THREADS}")
         numbers = np.arange(len(workload.lows), dtype=np.int32), np.arange(len(workload.values), dtype=np.int32)
         self._create("bands", {"band": numbers[0], "low": workload.lows, "high": workload.highs})
         self._create("held", {"id": numbers[1], "value": workload.values})

@@ -1,4 +1,4 @@
-"""DuckDB: a range join over in-memory tables, on one thread, its result fetched as Arrow.
+"""DuckDB: a range join over in-memory tables, its result fetched as Arrow.
 
 Two inequalities on one field run as an IEJoin, whichever table comes first. Unbounded ends are infinities: an OR of
 "is null" would turn the join into a nested loop.
@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from benchmarks import N_THREADS
 from benchmarks.answers import Answer
 from benchmarks.peers import Peer
 from benchmarks.workloads import Workload
@@ -22,7 +23,7 @@ class DuckDB(Peer):
     def __init__(self, workload: Workload) -> None:
         super().__init__(workload)
         self.connection = duckdb.connect()
-        self.connection.execute("SET threads = 1")
+        self.connection.execute(f"SET threads = {N_THREADS}")
         columns = {"query": pa.array(np.arange(workload.n_queries, dtype=np.int32))}
         for axis, field in enumerate(workload.fields):
             columns[f"{field}_low"] = pa.array(workload.lows[axis])

@@ -1,4 +1,4 @@
-"""DuckDB: the pairs of new rows with the windows, on one thread, fetched as Arrow, in three formulations.
+"""DuckDB: the pairs of new rows with the windows, fetched as Arrow, in three formulations.
 
 All left rows of a step come before its right ones, so it is two joins: new left rows with the old right window, and new
 right rows with the new left window. No row is joined with its own window.
@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from benchmarks import N_THREADS
 from benchmarks.peers.window_join import STREAMS, Columns, WindowPeer, WindowWorkload
 
 _LEFT, _RIGHT = "a BETWEEN left_low AND left_high", "a BETWEEN right_low AND right_high"
@@ -26,7 +27,7 @@ class DuckDBWindows(WindowPeer):
         super().__init__(workload, n_new)
         assert workload.lows.shape[1] == 1
         self.connection = duckdb.connect()
-        self.connection.execute("SET threads = 1")
+        self.connection.execute(f"SET threads = {N_THREADS}")
         columns: dict[str, Any] = {"query": np.arange(workload.n_queries, dtype=np.int32)}
         for stream, name in enumerate(STREAMS):
             columns |= {f"{name}_low": workload.lows[stream, 0], f"{name}_high": workload.highs[stream, 0]}

@@ -1,4 +1,4 @@
-"""Polars: `join_where` of moves with the ranges whose lower or whose upper end they cross, on one thread.
+"""Polars: `join_where` of moves with the ranges whose lower or whose upper end they cross.
 
 Lazy, both joins in one query. The third condition, that the range contains the inner end of the move, is omitted if no
 range is narrower than the longest move of the batch. Moves are paired by NumPy: `shift().over()` takes longer.
