@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -151,15 +152,21 @@ def split(batch: pa.RecordBatch, n_lines: int) -> Iterator[tuple[int, pa.RecordB
         return
     keys = batch.column(0)
     if pa.types.is_string(keys.type) or pa.types.is_large_string(keys.type):
-        offsets, data = string_buffers(keys.cast(pa.large_string()).fill_null(""))
-        lines = lines_of_strings(offsets, data, n_lines)
+        values: Any = keys.cast(pa.large_string()).fill_null("")
     else:
         numbers = (keys.view(pa.int32()) if pa.types.is_date32(keys.type) else keys).cast(pa.int64())
-        lines = lines_of_numbers(writable(numbers.fill_null(0).to_numpy()), n_lines)
-    starts, order = _list_by_line(lines, n_lines)
+        values = writable(numbers.fill_null(0).to_numpy())
+    starts, order = _list_by_line(lines_of(values, n_lines), n_lines)
     rows = batch.take(pa.array(order))
     for line in np.flatnonzero(np.diff(starts)):
         yield int(line), rows.slice(starts[line], starts[line + 1] - starts[line])
+
+
+def lines_of(values: NDArray[np.int64] | pa.LargeStringArray, n_lines: int) -> NDArray[np.int32]:
+    """The line of each key, id or other value that decides the shard of a row."""
+    if isinstance(values, np.ndarray):
+        return lines_of_numbers(writable(values), n_lines)
+    return lines_of_strings(*string_buffers(values), n_lines)
 
 
 def to_payload(rows: pa.RecordBatch) -> bytes:

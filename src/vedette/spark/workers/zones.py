@@ -10,10 +10,8 @@ import datetime
 from collections.abc import Generator, Iterable
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from vedette.data.columns import string_buffers
 from vedette.operators.moving_join.moving_join import MovingJoin
 from vedette.operators.moving_join.rows import MovingRows
 from vedette.operators.moving_join.zone_monitor import read_changes
@@ -57,7 +55,7 @@ class ZoneShard:
             return MovingRows.empty(self.queries.dimensions)
         join = self.join.join
         known = None if join is None else join.sets[side]
-        return read_changes(self.queries, self.version, known, lambda ids: _lines_of(ids, n_lines) == line)
+        return read_changes(self.queries, self.version, known, lambda ids: packing.lines_of(ids, n_lines) == line)
 
 
 def make_monitor(plan: dict[str, Any]) -> ZoneShard:
@@ -87,10 +85,3 @@ def advance(monitor: ZoneShard, time: datetime.datetime, plan: dict[str, Any]) -
 
 def read_counts(monitor: ZoneShard, shard: int, plan: dict[str, Any]) -> dict[str, int]:
     return moving_join.read_counts(monitor.join, shard, plan)
-
-
-def _lines_of(ids: Any, n_lines: int) -> Any:
-    if isinstance(ids, np.ndarray):
-        return packing.lines_of_numbers(ids, n_lines)
-    offsets, data = string_buffers(ids)
-    return packing.lines_of_strings(offsets, data, n_lines)
