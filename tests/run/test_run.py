@@ -129,6 +129,20 @@ def test_a_second_start_uses_the_partitions_of_the_checkpoint(spark, run, tmp_pa
 
 
 @pytest.mark.full
+def test_a_second_start_uses_the_shards_of_the_checkpoint(spark, run, tmp_path, registry, write):
+    run("run", write(BORDER + "\nshards = 3"))
+
+    code, _, err = run("run", write(BORDER, ticks=[("SAP", 101.0)] * 11 + [("IBM", 39.0)], name="second"))
+
+    assert code == 0, err
+    assert ("IBM", "enter", "cheap-ibm", 1) in rows_of(tmp_path / "hits", "key", "event", "query", "version")
+    for option in ([], ["--dry-run"]):
+        code, _, err = run("run", write(BORDER + "\nshards = 5"), *option)
+        assert code == 2
+        assert f"operator.shards is 5, but the checkpoint {tmp_path}/checkpoint/hits has 3 shards; omit the" in err
+
+
+@pytest.mark.full
 def test_several_sinks_filter_and_encode(spark, run, tmp_path, registry, write):
     more = f"""
     [[sink]]

@@ -19,6 +19,7 @@ from vedette.cli.query import query_app
 from vedette.cli.registry import registry_app
 from vedette.cli.run import run
 from vedette.cli.set import set_app
+from vedette.cli.state import state_app
 
 _COMMANDS: dict[str, Callable[..., Any]] = {
     "match": match,
@@ -37,7 +38,7 @@ app = new_group(
     add_completion=True,
     pretty_exceptions_enable=False,
 )
-for group in (query_app, set_app, registry_app):
+for group in (query_app, set_app, registry_app, state_app):
     app.add_typer(group)
 
 

@@ -47,7 +47,7 @@ class Border(OperatorSection):
     dwell: Length | None = Field(None, description="report an enter only after this time inside")
     margin: float | dict[str, float] | None = Field(None, description="how far outside a key must be before it leaves")
     cross: bool = Field(False, description="report queries that a key crosses between two rows")
-    shards: Shards | None = Field(None, description="parts of the state; fixed by the checkpoint")
+    shards: Shards | None = Field(None, description="parts of the state; a checkpoint keeps its number")
 
 
 class WindowJoin(OperatorSection):
@@ -60,7 +60,7 @@ class WindowJoin(OperatorSection):
     late: Literal["drop", "apply"] = Field("drop", description="what to do with rows older than the stream's last")
     max_state_rows: Count | None = Field(None, description="stop if a shard would keep more rows than this")
     layout: Literal["equality", "grid", "one"] | None = Field(None, description="which rows meet in which shard")
-    shards: Shards | None = Field(None, description="parts of the state; fixed by the checkpoint")
+    shards: Shards | None = Field(None, description="parts of the state; a checkpoint keeps its number")
 
 
 class BandJoin(OperatorSection):
@@ -75,7 +75,7 @@ class BandJoin(OperatorSection):
     known_id: Literal["error", "replace"] = Field("error", description="what to do if an id already has a value")
     unknown_id: Literal["log", "report", "error"] = Field("log", description="what to do if a deleted id has no value")
     max_state_rows: Count | None = Field(None, description="stop if a shard would keep more rows than this")
-    shards: Shards | None = Field(None, description="parts of the state; fixed by the checkpoint")
+    shards: Shards | None = Field(None, description="parts of the state; a checkpoint keeps its number")
 
 
 class MovingJoin(OperatorSection):
@@ -90,7 +90,7 @@ class MovingJoin(OperatorSection):
     late: Literal["apply", "drop", "error"] = Field(
         "apply", description="what to do with rows older than the last micro-batch"
     )
-    shards: Shards | None = Field(None, description="parts of the state; fixed by the checkpoint")
+    shards: Shards | None = Field(None, description="parts of the state; a checkpoint keeps its number")
 
 
 AnyOperator = Match | Border | WindowJoin | BandJoin | MovingJoin

@@ -89,13 +89,14 @@ class Pipeline:
             for stream, source in self.plan.streams.items()
         }
 
-    def answers(self, rows: Mapping[str, DataFrame]) -> DataFrame:
-        """The answers of the operator."""
+    def answers(self, rows: Mapping[str, DataFrame], sink: Sink) -> DataFrame:
+        """The answers of the operator, for a sink. Its checkpoint, if it exists, fixes the number of shards."""
         operator, queries = self.plan.operator, self.queries
         options = options_of(operator, list(self.plan.streams)) | {"observe": COUNTED}
         with at_option("operator"):
             if isinstance(operator, Match):
                 return rows[""].transform(match(queries, **options))
+            options["checkpoint"] = self.checkpoint_of(sink)
             if isinstance(operator, Border):
                 return rows[""].transform(border(queries, **options))
             if isinstance(operator, WindowJoin):
@@ -125,8 +126,8 @@ class Pipeline:
     def start(self) -> dict[str, StreamingQuery]:
         """A running Spark query per sink, by its name. If one cannot start, all are stopped."""
         started: dict[str, StreamingQuery] = {}
-        answers = self.answers(self.rows())
-        frames = {sink.name: self.written(answers, sink) for sink in self.plan.sink}
+        rows = self.rows()
+        frames = {sink.name: self.written(self.answers(rows, sink), sink) for sink in self.plan.sink}
         try:
             for sink in self.plan.sink:
                 with at_option(f"sink {sink.name!r}", sink.format):

@@ -17,7 +17,7 @@ from vedette.spark.shards.transform import (
     STREAM_INLINE_BYTES,
     answer_type,
     check_shards,
-    default_shards,
+    choose_shards,
     pack_rows,
     run,
     to_fact,
@@ -56,6 +56,7 @@ def band_join(
     unknown_id: UnknownId = "log",
     max_state_rows: int | None = None,
     shards: int | None = None,
+    checkpoint: str | Path | None = None,
     snapshot_dir: str | Path | None = None,
     observe: str | Observation | None = None,
 ) -> DataFrame:
@@ -69,9 +70,9 @@ def band_join(
     already has a value is an error or replaces the value (`known_id`). Deleting an id without a value is logged by a
     worker, reported as a row with sign 0, or an error (`unknown_id`).
 
-    A stream stores all values in Spark's state store, in `shards` parts (default: `spark.sql.shuffle.partitions`), and
-    a checkpoint fixes the number; `max_state_rows` limits the values of a shard. A batch stores nothing and returns the
-    pairs at its end.
+    A stream stores all values in Spark's state store, in `shards` parts (default: one per core). A checkpoint fixes the
+    number; if `checkpoint` names the stream's checkpoint, it is read from there. `max_state_rows` limits the values of
+    a shard. A batch stores nothing and returns the pairs at its end.
 
     A set above 4 MB (on a stream: 256 KB) is sent to the workers as a file: in `snapshot_dir`, which they must be able
     to read, or, without it, as an artifact of the session. A set from `registry.follow` is followed while it changes;
@@ -98,7 +99,7 @@ def band_join(
     ops = [_find_op(left, "left", op, left_op), _find_op(right, "right", op, right_op)]
     if left.isStreaming:
         check_state_store(left, _CALL)
-    n_shards = shards or default_shards(left)
+    n_shards = choose_shards(left, shards, checkpoint, on_grid=True)
     parcel = given.pack(left, snapshot_dir, STREAM_INLINE_BYTES if left.isStreaming else None)
     notified = packing.label_shards(n_shards)  # all shards, because all report changes of queries
     grid = [packing.by_grid(n_shards, side) for side in range(2)]

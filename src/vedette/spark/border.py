@@ -25,7 +25,7 @@ from vedette.spark.shards.transform import (
     STREAM_INLINE_BYTES,
     answer_type,
     check_shards,
-    default_shards,
+    choose_shards,
     pack_rows,
     run,
     to_fact,
@@ -57,6 +57,7 @@ def border(
     margin: float | Mapping[str, float] | None = None,
     cross: bool = False,
     shards: int | None = None,
+    checkpoint: str | Path | None = None,
     snapshot_dir: str | Path | None = None,
     observe: str | Observation | None = None,
 ) -> Callable[[DataFrame], DataFrame]:
@@ -64,8 +65,9 @@ def border(
 
     One row per event, with columns `key`, `time`, `query`, `event` ("enter", "exit" or "cross") and `reason`. The
     options are those of `QuerySet.border`. A stream stores the last row of each key in Spark's state store, in `shards`
-    parts (default: `spark.sql.shuffle.partitions`); a checkpoint fixes the number. A batch is sorted and replayed, and
-    produces the events of a stream of the same rows in order. It stores nothing.
+    parts (default: 8 per core). A checkpoint fixes the number; if `checkpoint` names the stream's checkpoint, it is
+    read from there. A batch is sorted and replayed, and produces the events of a stream of the same rows in order. It
+    stores nothing.
 
     On a stream, `expire_after` and `dwell` need a watermark on the time column, set before the transform: it advances
     time for keys without new rows. On a batch, and if the time is a number, there is no watermark. Then only the next
@@ -104,7 +106,7 @@ def border(
             check_state_store(rows, "vs.border")
         if is_timed:
             check_watermark(rows, time_column, "dwell" if expire_after is None else "expire_after")
-        n_shards = shards or default_shards(rows, 1 if rows.isStreaming else BATCH_SHARDS)
+        n_shards = choose_shards(rows, shards, checkpoint, for_each=BATCH_SHARDS)
         parcel = given.pack(rows, snapshot_dir, STREAM_INLINE_BYTES if rows.isStreaming else None)
         lines = packing.by_key(n_shards)
         packing_plan = {

@@ -35,7 +35,7 @@ from vedette.spark.shards.transform import (
     STREAM_INLINE_BYTES,
     answer_type,
     check_shards,
-    default_shards,
+    choose_shards,
     pack_rows,
     run,
     to_fact,
@@ -74,6 +74,7 @@ def moving_join(
     static: Literal["a", "b"] | None = None,
     late: Late = "apply",
     shards: int | None = None,
+    checkpoint: str | Path | None = None,
     snapshot_dir: str | Path | None = None,
     observe: str | Observation | None = None,
 ) -> DataFrame:
@@ -93,8 +94,9 @@ def moving_join(
     micro-batches change at the time that the join had reached before the second. Answers then have a last column
     `version`. A large set is sent to the workers as a file, as by `vs.border`.
 
-    A stream stores the objects in Spark's state store, in `shards` parts (default: `spark.sql.shuffle.partitions`),
-    which a checkpoint fixes. A batch is sorted and replayed, and stores nothing.
+    A stream stores the objects in Spark's state store, in `shards` parts (default: one per core). A checkpoint fixes
+    the number; if `checkpoint` names the stream's checkpoint, it is read from there. A batch is sorted and replayed,
+    and stores nothing.
 
     `observe` is a name under which Spark reports what workers count, or an `Observation`; see docs/spark.md.
     """
@@ -123,7 +125,7 @@ def moving_join(
     first = sets[0].rows
     if first.isStreaming:
         check_state_store(first, _CALL)
-    n_shards = shards or default_shards(first)
+    n_shards = choose_shards(first, shards, checkpoint, on_grid=True)
     sender = __version__
     packed = []
     for each in sets:

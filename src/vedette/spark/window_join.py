@@ -33,7 +33,7 @@ from vedette.spark.shards.transform import (
     STREAM_INLINE_BYTES,
     answer_type,
     check_shards,
-    default_shards,
+    choose_shards,
     pack_rows,
     run,
     to_fact,
@@ -66,6 +66,7 @@ def window_join(
     max_state_rows: int | None = None,
     layout: Literal["equality", "grid", "one"] | None = None,
     shards: int | None = None,
+    checkpoint: str | Path | None = None,
     snapshot_dir: str | Path | None = None,
     observe: str | Observation | None = None,
     **columns: str | None,
@@ -76,9 +77,10 @@ def window_join(
     row. `left_time` and `left_id` name columns of the left stream, and likewise for every stream; the default column of
     ids is `id`. Pass three or more DataFrames by name: `frames={"a": ..., "b": ..., ...}`.
 
-    A stream stores the rows that later rows may join with in Spark's state store, in `shards` parts (default:
-    `spark.sql.shuffle.partitions`). `layout` says which rows meet in a shard; by default it depends on the queries. A
-    checkpoint fixes both. `max_state_rows` limits the rows of a shard. A batch stores nothing.
+    A stream stores the rows that later rows may join with in Spark's state store, in `shards` parts (default: 8 per
+    core; one per core on a grid). `layout` says which rows meet in a shard; by default it depends on the queries. A
+    checkpoint fixes both; if `checkpoint` names the stream's checkpoint, the number is read from there.
+    `max_state_rows` limits the rows of a shard. A batch stores nothing.
 
     A set above 4 MB (on a stream: 256 KB) is sent to the workers as a file: in `snapshot_dir`, which they must be able
     to read, or, without it, as an artifact of the session. A set from `registry.follow` is followed while it changes,
@@ -99,8 +101,10 @@ def window_join(
     if is_stream:
         check_state_store(first, _CALL)
     chosen, on = _choose_layout(given, layout, shards)
-    for_each = BATCH_SHARDS if chosen == "equality" and not is_stream else 1
-    n_shards = shards or (1 if chosen == "one" else default_shards(first, for_each))
+    for_each = BATCH_SHARDS if chosen == "equality" else 1
+    n_shards = choose_shards(
+        first, 1 if chosen == "one" else shards, checkpoint, on_grid=chosen == "grid", for_each=for_each
+    )
     parcel = given.pack(first, snapshot_dir, STREAM_INLINE_BYTES if is_stream else None)
     packed, reporters = [], []
     for number, side in enumerate(sides):

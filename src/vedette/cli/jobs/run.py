@@ -127,8 +127,8 @@ def _explain(file: ReadFile) -> str:
     quiet_errors()
     pipeline = Pipeline.open(plan, queries)
     rows = pipeline.rows()
-    answers = pipeline.answers(rows)
     for sink in plan.sink:
+        answers = pipeline.answers(rows, sink)
         pipeline.written(answers, sink)
     columns = {stream: _columns(frame) for stream, frame in rows.items()}
     opened = queries.open(queries.current_version())

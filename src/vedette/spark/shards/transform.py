@@ -14,20 +14,25 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
+from vedette import __version__
 from vedette.errors import PipelineError
 from vedette.settings import settings
 from vedette.spark.observation import COUNTED, observed, with_report
-from vedette.spark.partitions import count_partitions, warn_of_many
+from vedette.spark.partitions import count_cores, count_partitions, warn_of_many
 from vedette.spark.shards import packing
 from vedette.spark.shipping.query_sets import worker_function
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import DataFrame
 
 MOST_SHARDS = 10_000
+SHARDS_PER_CORE = 8  # of a stream: skew evens out, and the state fits more cores later
 # Spark sends a function above a megabyte as a broadcast variable, which its stateful Python runner does not load.
 STREAM_INLINE_BYTES = 256_000
 _WORKER = "vedette.spark.workers.shard"
+_STORED = "vedette.spark.workers.stored_shards"
 
 
 def check_shards(shards: Any) -> None:
@@ -38,9 +43,32 @@ def check_shards(shards: Any) -> None:
         raise PipelineError(f"must be an integer from 1 to {MOST_SHARDS:,}; got {shards!r}", option="shards")
 
 
-def default_shards(rows: DataFrame, for_each: int = 1) -> int:
-    """`for_each` shards per shuffle partition."""
-    return min(count_partitions(rows.sparkSession) * for_each, MOST_SHARDS)
+def choose_shards(
+    rows: DataFrame, shards: int | None, checkpoint: str | Path | None, *, on_grid: bool = False, for_each: int = 1
+) -> int:
+    """The number of shards: as given, as the checkpoint of a stream fixes it, or the default.
+
+    By default, a stream has SHARDS_PER_CORE shards per core; on a grid, which copies rows, one per core. A batch has
+    `for_each` per shuffle partition.
+    """
+    spark, fixed = rows.sparkSession, None
+    if rows.isStreaming and checkpoint is not None:
+        from vedette.spark.checkpoints.state import read_shards
+
+        fixed = read_shards(spark, str(checkpoint))
+    if fixed is not None:
+        if shards not in (None, fixed):
+            raise PipelineError(
+                f"is {shards}, but the checkpoint {checkpoint} has {fixed} shards; omit the option, or write a "
+                f"checkpoint with {shards}: vedette state reshard {checkpoint} --shards {shards} --output FOLDER",
+                option="shards",
+            )
+        return fixed
+    if shards is not None:
+        return shards
+    if not rows.isStreaming:
+        return min(count_partitions(spark) * for_each, MOST_SHARDS)
+    return min((count_cores(spark) or 1) * (1 if on_grid else SHARDS_PER_CORE), MOST_SHARDS)
 
 
 def pack_rows(rows: DataFrame, columns: Sequence[t.StructField], sender: str, plan: dict[str, Any]) -> DataFrame:
@@ -104,13 +132,17 @@ def to_fact(column: t.StructField) -> list[str]:
     return [column.name, _wide_type(column.dataType).simpleString()]
 
 
+# The state variables of a shard: its head, and pieces of its base and deltas.
+_HEAD = t.StructType([t.StructField("content", t.StringType())])
+_PLACE = t.StructType([t.StructField("entry", t.LongType()), t.StructField("piece", t.IntegerType())])
+_PIECE = t.StructType([t.StructField("content", t.BinaryType())])
+
+
 def make_processor(plan: dict[str, Any], sender: str) -> StatefulProcessor:
     """The processor that stores a shard's state in Spark's store. It does not import this package until it runs."""
     step = worker_function(_WORKER, "step_shard", sender, plan)
     advance = worker_function(_WORKER, "advance_shard", sender, plan)
-    head = t.StructType([t.StructField("content", t.StringType())])
-    place = t.StructType([t.StructField("entry", t.LongType()), t.StructField("piece", t.IntegerType())])
-    piece = t.StructType([t.StructField("content", t.BinaryType())])
+    head, place, piece = _HEAD, _PLACE, _PIECE
 
     class Shards(StatefulProcessor):
         def init(self, handle: Any) -> None:
@@ -130,3 +162,28 @@ def make_processor(plan: dict[str, Any], sender: str) -> StatefulProcessor:
             pass
 
     return Shards()
+
+
+def make_seeder(is_timed: bool) -> StatefulProcessor:
+    """A processor with the same state variables. It replaces the state of each shard by the pieces in its rows."""
+    seed = worker_function(_STORED, "seed_shard", __version__)
+    head, place, piece = _HEAD, _PLACE, _PIECE
+
+    class Seeds(StatefulProcessor):
+        def init(self, handle: Any) -> None:
+            self._handle = handle
+            self._head = handle.getValueState("head", head)
+            self._pieces = handle.getMapState("pieces", place, piece)
+
+        def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
+            timer = max(timerValues.getCurrentWatermarkInMs(), 0) + 1 if is_timed else None
+            seed(self._head, self._pieces, self._handle, rows, timer)
+            yield from ()
+
+        def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: N802, N803
+            yield from ()
+
+        def close(self) -> None:
+            pass
+
+    return Seeds()
