@@ -58,6 +58,8 @@ class BandMonitor:
     [{'query': 'above'}]
     """
 
+    n_rebuilt = 0  # values are put in order one by one; they are sorted again only as often as they change
+
     def __init__(
         self,
         queries: BandQuerySet,
@@ -111,6 +113,11 @@ class BandMonitor:
     def nbytes(self) -> int:
         """The memory of the values, without that of the queries."""
         return self.left.nbytes + self.right.nbytes
+
+    @property
+    def state_nbytes(self) -> int:
+        """As `nbytes`: monitors of one set share only the queries."""
+        return self.nbytes
 
     def insert(self, left: Any = None, right: Any = None) -> pa.Table:
         """Insert values, rows with an `id` and a `value`; the new pairs, or the queries that are affected.

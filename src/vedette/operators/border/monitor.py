@@ -57,6 +57,8 @@ class BorderMonitor:
     [(2, 'cheap', 'enter'), (3, 'cheap', 'exit')]
     """
 
+    n_rebuilt = 0  # there is no index over the keys that would be built from all of them
+
     def __init__(self, queries: QuerySet, options: MonitorOptions, *, threads: int | None = None) -> None:
         options.check(queries.schema)
         self.options = options
@@ -90,7 +92,12 @@ class BorderMonitor:
     @property
     def nbytes(self) -> int:
         """The memory of the state and of the region segments, without the queries."""
-        return self._finder.nbytes + self.keys.nbytes + self.lingering.nbytes + self.pending.nbytes
+        return self._finder.nbytes + self.state_nbytes
+
+    @property
+    def state_nbytes(self) -> int:
+        """The memory of the state, without the region segments, which all monitors of the set share."""
+        return self.keys.nbytes + self.lingering.nbytes + self.pending.nbytes
 
     def step(self, rows: Any, *, advance: bool = True) -> pa.Table:
         """The events of a batch of rows: columns key, time, query, event and reason.

@@ -118,6 +118,16 @@ class MovingJoin:
         """The memory of all objects, and of the pairs if they are stored."""
         return 0 if self.join is None else self.join.nbytes
 
+    @property
+    def state_nbytes(self) -> int:
+        """As `nbytes`: joins share nothing."""
+        return self.nbytes
+
+    @property
+    def n_rebuilt(self) -> int:
+        """How often the index of a set was built because there was none."""
+        return 0 if self.join is None else self.join.a.n_rebuilt + self.join.b.n_rebuilt
+
     def load(self, state: bytes | None = None, *, a: Any = None, b: Any = None, time: Any = None) -> pa.Table | None:
         """Start again with two sets of objects; their pairs, as `update` reports them. Or restore a saved state.
 

@@ -61,6 +61,7 @@ class MovingSet:
         self._grid: SweptGrid | None = None
         self._grid_time = 0.0
         self._n_lookups = 0  # in the grid
+        self.n_rebuilt = 0  # how often the grid was built because there was none
         self._is_changed: NDArray[np.bool_] | None = None  # by slot: since the last save; None: any may be
         self._undo: SetUndo | None = None
 
@@ -116,10 +117,15 @@ class MovingSet:
         self.reported[slots] = reported
         self._note(slots)
 
-    def restore(self, ids: NDArray[np.int64] | Any, rows: NDArray[np.float64], reported: NDArray[np.float64]) -> None:
-        """Set rows as they were saved, with their ends."""
+    def restore(
+        self, ids: NDArray[np.int64] | Any, rows: NDArray[np.float64], reported: NDArray[np.float64], now: float
+    ) -> None:
+        """Set rows as they were saved, with their ends. They will be looked up from `now` on."""
         slots = self._write(ids, rows, reported)
-        self._grid, self._soon_until = None, -np.inf
+        if rows[:, UNTIL].min(initial=np.inf) < self._soon_until:
+            self._soon = np.concatenate([self._soon, slots])
+        self._index(slots, now)
+        self._n_lookups += len(slots)  # as many as when these rows arrived, so the grid is rebuilt as often
         self._note(slots)
 
     def set_ends(self, slots: NDArray[np.int32], now: float, since: float) -> None:
@@ -330,6 +336,7 @@ class MovingSet:
 
     def _ready_grid(self, now: float, n_lookups: int) -> SweptGrid:
         if self._grid is None or (self._n_lookups > len(self) + FEW_FREED and now > self._grid_time):
+            self.n_rebuilt += self._grid is None
             slots = self.living
             slots = slots[self.rows[slots, UNTIL] >= now]
             old, self._grid = self._grid, None

@@ -79,7 +79,7 @@ class MovingState(MonitorState["MovingJoin"]):
             if len(part["removed"]):
                 objects.remove(part["removed"], part["removed_reported"])
             if len(part["ids"]):
-                objects.restore(part["ids"], part["rows"], part["reported"])
+                objects.restore(part["ids"], part["rows"], part["reported"], join.now)
             objects.pack(join.now)
             objects.begin_log()
             rates.set_numbers(*numbers)

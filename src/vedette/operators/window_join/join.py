@@ -125,6 +125,7 @@ class WindowJoin:
         self._bases = [0] * len(self.names)  # by stream: reported rows are numbered from here
         self._codes: dict[Any, EdgeCodes] = {}
         self._keys: dict[Any, RowKeys] = {}
+        self._listed = [0] * len(self.names)  # by stream: rows from this number on are not in the lists yet
 
     @property
     def nbytes(self) -> int:
@@ -154,6 +155,7 @@ class WindowJoin:
             if signature not in self.groups:
                 self.groups[signature] = self._make_group(signature)
             new_lists += self.groups[signature].follow(branches, is_removed, self.time_dtype)
+        self._listed = [stream.end for stream in self.streams]
         if self.finder is not None:
             self.finder.follow()
             return
@@ -166,6 +168,32 @@ class WindowJoin:
                     if port.stream == number:
                         selected = _by_selection(matches, port.keys, stream.first, stream.first)
                         port.fill(lists, selected, stream.times.values, stream.first)
+
+    def list_rows(self, select: Selector) -> None:
+        """Insert rows that were appended to the streams, as a delta does, into the lists. They do not probe."""
+        selected: dict[RowKeys, Selected] = {}
+        firsts = self._listed
+        for number, (stream, first) in enumerate(zip(self.streams, firsts, strict=True)):
+            n_rows = stream.end - first
+            if not n_rows:
+                continue
+            columns = {name: column.last(n_rows) for name, column in stream.columns.items()}
+            matches = None if self.finder is not None else select(number, columns, n_rows)
+            selected |= self._append_keys(number, columns, n_rows, matches)[0]  # failures were counted before
+        self._insert_lists(selected, firsts)
+        self._listed = [stream.end for stream in self.streams]
+
+    def _append_keys(
+        self, number: int, columns: dict[str, Column], n_rows: int, matches: Matches | None
+    ) -> tuple[dict[RowKeys, Selected], int]:
+        """Add keys for the last rows of a stream. Returns the rows by selection, and how many evaluations failed."""
+        selected, n_failed, stream = {}, 0, self.streams[number]
+        for (of_stream, *_), keys in self._keys.items():
+            if of_stream == number:
+                n_failed += keys.append(columns, n_rows)
+                if matches is not None:
+                    selected[keys] = _by_selection(matches, keys, stream.end - n_rows, stream.first)
+        return selected, n_failed
 
     def has_too_many_codes(self) -> bool:
         """Whether most codes belong to values without a row, so that codes should be numbered again."""
@@ -228,11 +256,10 @@ class WindowJoin:
             if self.finder is None:
                 matches = select(number, batch.columns, len(batch))
                 self.n_failed += matches.n_failed
-            for (of_stream, *_), keys in self._keys.items():
-                if of_stream == number:
-                    self.n_failed += keys.append(batch.columns, len(batch))
-                    if matches is not None:
-                        selected[keys] = _by_selection(matches, keys, firsts[number], stream.first)
+            more, n_failed = self._append_keys(number, batch.columns, len(batch), matches)
+            selected |= more
+            self.n_failed += n_failed
+        self._listed = [stream.end for stream in self.streams]
         limits = [_rows_before(batches, firsts, number) for number in range(len(self.streams))]
         self._new = _NewRows([batch.times for batch in batches], firsts, selected, limits)
         if self.finder is not None:
@@ -319,10 +346,18 @@ class WindowJoin:
         for number, stream in enumerate(self.streams):
             n = self.count_expired(longest[number], most[number], stream.times.values, self._horizon(number))
             if n:
-                stream.drop(n)
-                for (of_stream, *_), keys in self._keys.items():
-                    if of_stream == number:
-                        keys.drop(n)
+                self.drop_until(number, stream.first + n)
+
+    def drop_until(self, number: int, first: int) -> None:
+        """Drop the rows of a stream before number `first`, which may be after its last row."""
+        stream = self.streams[number]
+        n = min(first - stream.first, len(stream))
+        stream.drop(n)
+        stream.first = first
+        for (of_stream, *_), keys in self._keys.items():
+            if of_stream == number:
+                keys.drop(n)
+        self._listed[number] = max(self._listed[number], first)
 
     @staticmethod
     def count_expired(longest: Any, most: int, times: NDArray[Any], horizon: Any) -> int:

@@ -91,6 +91,9 @@ class RowKeys:
         self.codes = GrowingArray(np.int32)
         self.keys = GrowingArray(np.int64)
 
+    def __len__(self) -> int:
+        return len(self.codes)
+
     @property
     def nbytes(self) -> int:
         return self.codes.nbytes + self.keys.nbytes
@@ -135,6 +138,8 @@ class RowKeys:
         return np.arange(len(keys)) if self._key is None else np.argsort(keys, kind="stable")
 
     def drop(self, n: int) -> None:
+        """Drop the first rows; the last ones of `n` may not be here yet."""
+        n = min(n, len(self))
         self.codes.drop(n)
         self.keys.drop(n)
 

@@ -29,6 +29,7 @@ from vedette.operators.window_join.undo import JoinUndo
 from vedette.settings import settings
 
 if TYPE_CHECKING:
+    from vedette.operators.window_join.branches import Branches, Signature
     from vedette.operators.window_join.query_set import JoinQuerySet
 
 ROWS_AT_ONCE = 4096  # or as many as are kept, if that is more
@@ -55,6 +56,7 @@ class JoinMonitor:
         self.threads = check_threads(threads)
         self.queries = queries
         self.options = options
+        self.n_rebuilt = 0  # how often all lists were built from the rows
         self.time_type = "" if options.has_times else "bigint"
         for stream, time in zip(queries.streams, options.times, strict=True):
             field = None if time is None else queries.schema_of(stream).find(time)
@@ -89,6 +91,7 @@ class JoinMonitor:
         self.n_numbered = [0] * len(streams)  # rows that got a number, or an id, by stream
         self.join = self.make_join()
         self.followed: tuple[int, int] | None = None  # the epoch and version of the queries in the join
+        self.is_behind = False  # the lists of the join lack rows of a state or delta
         self.saved_rows: list[int] | None = None  # by stream, the next row when the state was last saved
         self.longest: list[Any] = [-1] * len(streams)  # by stream, the longest window of time; below 0 for no window
         self.most = [0] * len(streams)  # by stream, the largest window that counts rows
@@ -111,6 +114,11 @@ class JoinMonitor:
     def nbytes(self) -> int:
         """The memory of the state, without the queries."""
         return self.join.nbytes
+
+    @property
+    def state_nbytes(self) -> int:
+        """As `nbytes`: monitors of one set share only the queries."""
+        return self.nbytes
 
     def step(self, **rows: Any) -> pa.Table:
         """The pairs of new rows: the column query, and for each stream the id of the row.
@@ -196,7 +204,7 @@ class JoinMonitor:
             self.join.expire(self.longest, self.most)
         pairs = JoinedRows.concat(found, len(batches))
         if self.join.has_too_many_codes():
-            self._renumber()
+            self._build_lists(self.queries.groups())
         self._begun = None  # from here on the step cannot be undone
         yield to_table(pairs, self.queries, ids)
 
@@ -298,26 +306,35 @@ class JoinMonitor:
     def follow(self) -> None:
         """Use the queries of the set's current version."""
         now = (self.queries.epoch, self.queries.version)
-        if self.followed == now:
+        if self.followed == now and not self.is_behind:
             return
-        self._check_windows(self.time_type if self.options.has_times else "")
-        if self.followed is not None:
+        if self.followed != now:
+            self._check_windows(self.time_type if self.options.has_times else "")
+        if self.followed is not None and not self.is_behind:  # the rows of a state expired before it was saved
             self.join.expire(self.longest, self.most)  # a new query sees the rows that earlier queries kept
         for number, stream in enumerate(self.join.streams):
             if stream.use_fields(self._types_of(number)):
                 self.saved_rows = None  # a delta cannot express it
         groups = self.queries.groups()
-        replaces_all = self.followed is None or self.followed[0] != now[0]
-        self.join.follow(groups, self._select, replaces_all=replaces_all)
-        self.followed = now
+        if self.followed is None or self.followed[0] != now[0]:
+            self._build_lists(groups)
+        else:
+            self.join.list_rows(self._select)  # first, because new lists are filled from rows with keys
+            self.join.follow(groups, self._select)
+        self.followed, self.is_behind = now, False
         self.longest, self.most = self._windows_of(groups)
 
     def _renumber(self) -> None:
-        """Number rows and codes again from 0."""
+        """Number rows again from 0."""
         for stream in self.join.streams:
             stream.first = 0
         self.saved_rows = None
-        self.join.follow(self.queries.groups(), self._select, replaces_all=True)
+        self._build_lists(self.queries.groups())
+
+    def _build_lists(self, groups: dict[Signature, tuple[Branches, NDArray[np.bool_]]]) -> None:
+        """Build all lists and codes from the rows."""
+        self.n_rebuilt += self.n_rows > 0
+        self.join.follow(groups, self._select, replaces_all=True)
 
     def set_time_type(self, time_type: str) -> None:
         """Set the type of times, at the first row."""

@@ -77,14 +77,15 @@ class JoinState(MonitorState["JoinMonitor"]):
         for number, name in enumerate(content["id_types"]):
             monitor.id_types[number] = monitor.id_types[number] if name is None else Type(name)
         monitor.n_late, n_failed, *monitor.n_numbered = content["counts"]
-        for stream, part in zip(monitor.join.streams, content["parts"].values(), strict=True):
-            stream.drop(min(part["first"] - stream.first, len(stream)))
-            stream.first = part["first"]
+        for number, (stream, part) in enumerate(zip(monitor.join.streams, content["parts"].values(), strict=True)):
+            monitor.join.drop_until(number, part["first"])
             _append(stream, part)
         monitor.join.clocks = content["clocks"]
         monitor.join.n_failed = n_failed
         monitor.saved_rows = [stream.end for stream in monitor.join.streams]
-        monitor.followed = None  # the next step builds its lists from the rows
+        if is_whole(content):
+            monitor.followed = None  # the next step builds its lists from the rows
+        monitor.is_behind = True
 
 
 def _write_stream(stream: StreamRows, since: int) -> Content:

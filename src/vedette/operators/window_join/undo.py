@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from vedette.operators.window_join.monitor import JoinMonitor
 
-_ATTRIBUTES = ("time_type", "id_types", "n_late", "late_rows", "n_numbered", "saved_rows", "longest", "most")
+_ATTRIBUTES = (
+    "time_type",
+    "id_types",
+    "n_late",
+    "late_rows",
+    "n_numbered",
+    "saved_rows",
+    "is_behind",
+    "longest",
+    "most",
+)
 _NO_EPOCH = -1  # no query set has it
 
 

@@ -117,6 +117,22 @@ class GrowingColumn:
         valid = self._valid.values
         return Column(values, None if valid.all() else valid)
 
+    def last(self, n: int) -> Column:
+        """The last `n` values. Do not keep them."""
+        valid = self._valid.values[len(self) - n :]
+        values: Any
+        if self._values is not None:
+            values = self._values.values[len(self) - n :]
+        else:
+            pieces, n_missing = [pa.array([], pa.large_string())], n
+            for piece in reversed(self._pieces):
+                pieces.append(piece.slice(max(0, len(piece) - n_missing)))
+                n_missing -= len(pieces[-1])
+                if not n_missing:
+                    break
+            values = pa.concat_arrays(pieces[::-1])
+        return Column(values, None if valid.all() else valid)
+
     def take(self, places: NDArray[Any]) -> Column:
         return self.whole().take(places)
 
