@@ -77,6 +77,7 @@ class Settings(BaseSettings):
     arrow_batch_rows: _Positive = 262_144  # rows of an Arrow batch between Spark and Python, in our sessions
     threads: Annotated[int, Field(ge=1, le=1024)] | None = None  # of an answer outside Spark; None: all cores
 
+    monitor_cache_bytes: _Positive = 2 << 30  # of the state that the workers of a host keep in memory, approximately
     answer_batch_bytes: Annotated[_Positive, Field(le=1 << 30)] = 64 << 20  # of a piece of an answer, approximately
     max_answer_bytes: _Positive = 1 << 30  # of an answer that is returned as a whole
 

@@ -12,6 +12,7 @@ from spark.test_shard_state import FACTS, Store, Sums
 import vedette as vd
 from vedette.registry.snapshots import bases as snapshots
 from vedette.spark.shards import state as shard_state
+from vedette.spark.shards.monitor_cache import MonitorCache
 from vedette.spark.shards.state import ShardState
 from vedette.spark.workers import following
 
@@ -27,7 +28,7 @@ class FollowingSums(Sums):
 @pytest.fixture(autouse=True)
 def worker(monkeypatch):
     """A fresh worker for every test."""
-    monkeypatch.setattr(shard_state, "_cache", shard_state._Cache())
+    monkeypatch.setattr(shard_state, "_cache", MonitorCache())
     monkeypatch.setattr(following, "_kept", following._Kept())
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import random
+from collections import Counter
 
 import pytest
 
 import vedette as vd
+from vedette.host_files.memory_budget import MemoryBudget
+from vedette.spark.shards import monitor_cache
 from vedette.spark.shards import state as shard_state
-from vedette.spark.shards.state import ShardState
+from vedette.spark.shards.monitor_cache import MonitorCache
+from vedette.spark.shards.state import LoadCounts, ShardState
 
 FACTS = {
     "format": 1,
@@ -57,11 +62,13 @@ class Store:
 class Sums:
     """A fake monitor: a sum per key."""
 
+    n_rebuilt = 0
+
     def __init__(self, n_pad=0):
         self.sums, self.changed, self.n_pad = {}, set(), n_pad
 
     @property
-    def nbytes(self):
+    def state_nbytes(self):
         return sum(map(len, self.sums))
 
     def add(self, key, value):
@@ -88,23 +95,25 @@ class Sums:
 
 
 @pytest.fixture(autouse=True)
-def cache(monkeypatch):
-    """A fresh worker for every test."""
-    monkeypatch.setattr(shard_state, "_cache", shard_state._Cache())
+def cache(monkeypatch, tmp_path):
+    """A fresh worker for every test, on a host of its own."""
+    monkeypatch.setattr(monitor_cache, "MemoryBudget", lambda purpose: MemoryBudget(purpose, tmp_path))
+    monkeypatch.setattr(shard_state, "counts", LoadCounts())
+    another_worker(monkeypatch)
 
 
 def another_worker(monkeypatch):
-    monkeypatch.setattr(shard_state, "_cache", shard_state._Cache())
+    monkeypatch.setattr(shard_state, "_cache", MonitorCache())
 
 
-def opened(store, make=Sums, facts=FACTS, place="shard", kind="queries"):
-    state = ShardState(store, store, facts, make, place, kind)
+def opened(store, make=Sums, facts=FACTS, place="shard", kind="queries", **options):
+    state = ShardState(store, store, facts, make, place, kind, **options)
     state.open()
     return state
 
 
-def run_batch(store, additions, make=Sums):
-    state = opened(store, make)
+def run_batch(store, additions, make=Sums, **options):
+    state = opened(store, make, **options)
     monitor = state.load()
     for key, value in additions.items():
         monitor.add(key, value)
@@ -205,7 +214,7 @@ def test_deltas_larger_than_the_base_become_a_new_base(monkeypatch):
     for _ in range(20):
         sums = run_batch(store, keys)
         stored = sum(len(content) for (content,) in store.pieces.values())
-        assert stored <= shard_state.LIGHT + 2 * len(json.dumps(sums))
+        assert stored <= 3 * max(shard_state.LIGHT, len(json.dumps(sums)))  # the base, and deltas before and after it
     another_worker(monkeypatch)
 
     assert run_batch(store, {}) == dict.fromkeys(keys, 20)
@@ -216,7 +225,7 @@ def test_many_small_deltas_become_a_new_base():
     for _ in range(200):
         run_batch(store, {"a": 1})
 
-    assert len(store.pieces) <= 1 + shard_state.LIGHT // shard_state.LEAST_WEIGHT
+    assert len(store.pieces) <= 1 + 2 * shard_state.LIGHT // shard_state.LEAST_WEIGHT
 
 
 def test_a_large_state_is_stored_in_pieces(monkeypatch):
@@ -231,15 +240,134 @@ def test_a_large_state_is_stored_in_pieces(monkeypatch):
     assert run_batch(store, {}) == keys | {"key-1": 2}
 
 
-def test_a_worker_limits_its_cached_monitors(monkeypatch):
-    monkeypatch.setattr(shard_state, "KEPT_BYTES", 1000)
-    for number in range(10):
-        state = opened(Store(), place=number)
-        monitor = state.load()
-        monitor.add("k" * 400, 1)
-        state.save(monitor)
+def test_a_worker_keeps_the_monitors_that_fit_so_that_some_shards_are_always_in_memory():
+    stores = [Store() for _ in range(10)]
+    for _ in range(3):
+        for number, store in enumerate(stores):
+            run_batch(store, {"k" * 400: 1}, place=number, cache_bytes=1000)
 
-    assert list(shard_state._cache._kept) == [8, 9]
+    assert shard_state._cache.places == [0, 1]
+    assert shard_state.counts == LoadCounts(n_new=10, n_kept=4, n_loaded=16)
+
+
+def test_a_monitor_that_does_not_fit_is_read_again_and_logged_once(caplog):
+    store = Store()
+    for _ in range(3):
+        sums = run_batch(store, {"k" * 400: 1}, cache_bytes=300)
+
+    assert sums == {"k" * 400: 3}
+    assert shard_state._cache.places == []
+    assert caplog.messages == [
+        "the state of a shard (400 bytes) is read again in each batch: the monitors of this host exceed 300 bytes "
+        "(setting monitor_cache_bytes)"
+    ]
+
+
+def test_monitors_that_are_no_longer_used_make_room(monkeypatch):
+    run_batch(Store(), {"k" * 400: 1}, place="a stream that ends", cache_bytes=500)
+    run_batch(Store(), {"k" * 400: 1}, place="another", cache_bytes=500)
+    assert shard_state._cache.places == ["a stream that ends"]
+    monkeypatch.setattr(monitor_cache, "IDLE_SECONDS", -1.0)
+    run_batch(Store(), {"k" * 400: 1}, place="another", cache_bytes=500)
+
+    assert shard_state._cache.places == ["another"]
+
+
+def test_workers_of_a_host_share_one_limit(monkeypatch):
+    caches = [MonitorCache() for _ in range(4)]
+    for number, cache in enumerate(caches * 3):
+        monkeypatch.setattr(shard_state, "_cache", cache)
+        run_batch(Store(), {"k" * 400: 1}, place=number, cache_bytes=2000)
+        assert sum(each.n_bytes for each in caches) <= 2000
+
+    assert [cache.n_bytes for cache in caches] == [400] * 4
+
+
+# Workers that take turns.
+
+
+class Host:
+    """Shards with stores, and workers with caches; each batch of a shard runs on any worker."""
+
+    def __init__(self, monkeypatch, n_workers, n_shards, make=Sums):
+        self.monkeypatch, self.random, self.make = monkeypatch, random.Random(1), make
+        self.caches = [MonitorCache() for _ in range(n_workers)]
+        self.stores = [Store() for _ in range(n_shards)]
+        self.expected = [Counter() for _ in range(n_shards)]
+
+    def run_batch(self, n_keys, n_touched):
+        for shard, store in enumerate(self.stores):
+            self.monkeypatch.setattr(shard_state, "_cache", self.random.choice(self.caches))
+            keys = self.random.sample(range(n_keys), n_touched)
+            self.expected[shard].update(f"key-{key}" for key in keys)
+            sums = run_batch(
+                store, dict.fromkeys((f"key-{key}" for key in keys), 1), self.make, place=shard, number=shard
+            )
+            assert sums == self.expected[shard]
+
+
+@pytest.mark.parametrize(("n_keys", "n_touched", "light"), [(100, 10, None), (2000, 100, 0)])
+def test_workers_that_take_turns_rarely_load_a_whole_state(monkeypatch, n_keys, n_touched, light):
+    if light is not None:  # the state is large beside its deltas, and bases are written often
+        monkeypatch.setattr(shard_state, "LIGHT", light)
+        monkeypatch.setattr(shard_state, "LEAST_WEIGHT", 1)
+    host = Host(monkeypatch, n_workers=4, n_shards=3)
+    host.run_batch(n_keys, n_keys)
+    for _ in range(20):
+        host.run_batch(n_keys, n_touched)
+    monkeypatch.setattr(shard_state, "counts", LoadCounts())
+    for _ in range(200):
+        host.run_batch(n_keys, n_touched)
+
+    assert shard_state.counts.n_steps == 600
+    assert shard_state.counts.n_full <= 0.05 * 600
+    assert shard_state.counts.n_caught_up > 0.6 * 600
+
+
+def test_shards_write_their_bases_in_different_batches(monkeypatch):
+    """With equal shards, each writes a base in every 20th batch or so; without a shift, all would in the same."""
+    monkeypatch.setattr(shard_state, "LIGHT", 0)
+    monkeypatch.setattr(shard_state, "LEAST_WEIGHT", 1)
+    host = Host(monkeypatch, n_workers=1, n_shards=16)
+    host.run_batch(1000, 1000)
+    numbers, rewritten = [0] * 16, []
+    for _ in range(100):
+        host.run_batch(1000, 50)
+        found = [json.loads(store.content[0])["first"] for store in host.stores]
+        rewritten.append(sum(now != before for now, before in zip(found, numbers, strict=True)))
+        numbers = found
+
+    assert sum(rewritten) >= 16 * 4
+    assert max(rewritten) <= 4
+
+
+def test_shards_write_bases_for_new_versions_in_different_batches(monkeypatch):
+    monkeypatch.setattr(shard_state, "RETAINED_VERSIONS", 400)
+    monkeypatch.setattr(shard_state, "LIGHT", 1 << 40)
+    stores, numbers, rewritten = [Store() for _ in range(16)], [0] * 16, []
+    for version in range(1, 400):
+        for shard, store in enumerate(stores):
+            state = opened(store, place=shard, number=shard)
+            state.follow(None, version)
+            assert state.base_version is None or version - state.base_version <= 201
+            state.save(state.load())
+        found = [json.loads(store.content[0])["first"] for store in stores]
+        rewritten.append(sum(now != before for now, before in zip(found, numbers, strict=True)))
+        numbers = found
+
+    assert sum(rewritten) >= 16
+    assert max(rewritten) <= 2
+
+
+def test_a_checkpoint_without_earlier_deltas_continues():
+    store = Store()
+    for _ in range(3):
+        run_batch(store, {"a": 1})
+    content = json.loads(store.content[0])
+    del content["earlier"], content["shifted"]  # as earlier versions wrote it
+    store.content = (json.dumps(content),)
+
+    assert run_batch(store, {"a": 1}) == {"a": 4}
 
 
 @pytest.mark.parametrize(

@@ -36,10 +36,12 @@ def run_shards(shards, rows, n_shards):
 
 
 @pytest.mark.parametrize("n_shards", [1, 4, 6])
-def test_shards_find_the_pairs_of_the_current_zones(n_shards):
+@pytest.mark.parametrize("takes_turns", [False, True])
+def test_shards_find_the_pairs_of_the_current_zones(n_shards, takes_turns):
     held, world, random = vd.ZoneSet(), World(fleets.INTERVAL, stands="b"), np.random.default_rng(3)
     labels = {label for line in packing.by_grid(n_shards, 1) for label in line}
     shards = {label: zones.ZoneShard(vd.MovingJoin(fleets.INTERVAL, static="b"), held) for label in sorted(labels)}
+    others = {}  # of another worker, one batch behind
     lines, moments, clock = [], [], 0.0
     for rows in fleets.cut(fleets.make_rows(12, 4, 1), 6):
         for _ in range(3):
@@ -58,9 +60,16 @@ def test_shards_find_the_pairs_of_the_current_zones(n_shards):
         clock = max(time for _, time, _ in rows)
         moments += [clock - 0.5, clock]
         lines += run_shards(shards, rows, n_shards)
-        for label, shard in shards.items():  # as after a restart
-            again = zones.ZoneShard(vd.MovingJoin(fleets.INTERVAL, static="b"), held)
-            again.load(shard.save())
-            shards[label] = again
+        for label, shard in shards.items():
+            again = others.get(label)
+            if again is None or not takes_turns:  # as after a restart
+                again = zones.ZoneShard(vd.MovingJoin(fleets.INTERVAL, static="b"), held)
+                again.load(shard.save())
+                assert again.version is None
+            else:
+                again.apply_delta(shard.take_delta())
+                again.set_version(held.version)
+                assert again.version == held.version
+            shards[label], others[label] = again, shard
     for moment in moments:
         assert fleets.pairs_at(lines, moment) == world.pairs(moment), moment

@@ -89,7 +89,8 @@ def run(
 ) -> DataFrame:
     """The answers of the shards to packed rows. What they count is observed under the name `observe`."""
     types = [(column.name, column.dataType.simpleString()) for column in answer.fields]
-    plan = plan | {"answer": types, "batch_bytes": settings().answer_batch_bytes}
+    limits = {"batch_bytes": settings().answer_batch_bytes, "cache_bytes": settings().monitor_cache_bytes}
+    plan = plan | limits | {"answer": types}
     if observe is not None:
         plan["counted"] = COUNTED[operator][0]
         answer = with_report(answer, observe)

@@ -165,7 +165,17 @@ def _open_state(operator: Operator, plan: dict[str, Any], head: ValueState, piec
     stream = None if context is None else context.getLocalProperty(STREAM)
     kind = f"{plan['parcel']['token']} {plan['options']!r} late={plan.get('late')}"
     facts = {"format": FORMAT} | plan["facts"]
-    state = ShardState(head, pieces, facts, lambda: operator.make_monitor(plan), (stream, shard), kind)
+    place = stream, kind, shard  # a stream may have several operators
+    state = ShardState(
+        head,
+        pieces,
+        facts,
+        lambda: operator.make_monitor(plan),
+        place,
+        kind,
+        number=packing.spark_hash(shard) % facts["shards"],
+        cache_bytes=plan["cache_bytes"],
+    )
     state.open()
     if "followed" in plan["parcel"]:
         opened = open_queries(plan["parcel"], state.base_version)

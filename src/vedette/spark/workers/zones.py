@@ -32,8 +32,12 @@ class ZoneShard:
         self.version: int | None = None  # of the zones in the join; None: not known
 
     @property
-    def nbytes(self) -> int:
-        return self.join.nbytes
+    def state_nbytes(self) -> int:
+        return self.join.state_nbytes
+
+    @property
+    def n_rebuilt(self) -> int:
+        return self.join.n_rebuilt
 
     def save(self) -> bytes:
         return self.join.save()
@@ -48,6 +52,11 @@ class ZoneShard:
     def apply_delta(self, blob: bytes) -> None:
         self.join.apply_delta(blob)
         self.version = None
+
+    def set_version(self, version: int) -> None:
+        """Note the version of the queries when the state was saved. Once time has begun, the join has these zones."""
+        if self.join.time is not None:
+            self.version = version
 
     def read_changes(self, side: int, line: int, n_lines: int) -> MovingRows:
         """How the zones of a line changed since the last step, without a time."""
