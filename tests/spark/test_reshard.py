@@ -112,7 +112,10 @@ class Stream:
         return done
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize(
+    "name",
+    [name if name in ("border", "band join") else pytest.param(name, marks=pytest.mark.matrix) for name in OPERATORS],
+)
 def test_a_stream_that_is_resharded_gives_the_answers_of_one_that_is_not(spark, tmp_path, name):
     n_batches = N_BATCHES if name == "border" else 5  # with more than ten, Spark compacts the log of a file sink
     expected = Stream(spark, tmp_path / "whole", name).run(0, n_batches, shards=3)
@@ -184,6 +187,7 @@ def test_zones_stay_in_their_shards(spark, tmp_path):
     assert len(expected) > 50
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("place", ["before", "after"])
 def test_other_stateful_operators_of_a_stream_keep_their_state(spark, tmp_path, place):
     """Spark numbers the operators of a stream from its end to its sources, or the other way round."""
@@ -340,6 +344,7 @@ def test_the_shards_of_a_stream_are_shown(spark, tmp_path, run, run_with_summary
     assert len(lines) == 4
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("name", "parts"), [("grid", 1), ("band join", 1), ("moving join", 1)])
 def test_the_rows_of_joins_are_shown_with_their_copies(spark, tmp_path, run, name, parts):
     stream = Stream(spark, tmp_path, name)
@@ -375,6 +380,7 @@ def test_the_command_writes_a_checkpoint(spark, stopped, tmp_path, run, summary_
 # Spark's own repartitioning of a checkpoint.
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", ["expiring", "band join"])
 def test_shards_and_partitions_of_a_checkpoint_change_independently(spark, tmp_path, name):
     expected = Stream(spark, tmp_path / "whole", name).run(0, 6, shards=3)
@@ -392,6 +398,7 @@ def test_shards_and_partitions_of_a_checkpoint_change_independently(spark, tmp_p
     assert stream.run(4, 6, shards=4, sink="batches") == expected
 
 
+@pytest.mark.matrix
 def test_a_sink_of_files_cannot_be_read_after_spark_has_repartitioned(spark, tmp_path):
     """Spark leaves a gap in the log of the sink. If this test fails, Spark has changed, and so must docs/spark.md."""
     stream = Stream(spark, tmp_path, "border")

@@ -129,8 +129,8 @@ class Hopping:
         rows: NDArray[np.int32],
         n: int,
     ) -> None:
-        base = named.bases[named.origin]
-        name_pairs(self.probes.branches, named.queries, named.rows, base, taken, *span, queries, rows, n)
+        base, (first, last) = named.bases[named.origin], span
+        name_pairs(self.probes.branches, named.queries, named.rows, base, taken, first, last, queries, rows, n)
 
     def _count(self, first: int, last: int) -> int:
         """The number of candidates of some probes."""

@@ -166,7 +166,8 @@ def lines_of(values: NDArray[np.int64] | pa.LargeStringArray, n_lines: int) -> N
     """The line of each key, id or other value that decides the shard of a row."""
     if isinstance(values, np.ndarray):
         return lines_of_numbers(writable(values), n_lines)
-    return lines_of_strings(*string_buffers(values), n_lines)
+    offsets, data = string_buffers(values)
+    return lines_of_strings(offsets, data, n_lines)
 
 
 def to_payload(rows: pa.RecordBatch) -> bytes:

@@ -135,7 +135,8 @@ class ShardState:
         _check_facts(content["facts"], self._facts)
         self._saved_kind = content["kind"]
         self._entries = [
-            Entry(*entry, number=number) for number, entry in enumerate(content["entries"], content["first"])
+            Entry(token, n_pieces, n_bytes, number)
+            for number, (token, n_pieces, n_bytes) in enumerate(content["entries"], content["first"])
         ]
         self._earlier = [Entry(*entry) for entry in content.get("earlier", ())]
         self._is_shifted = content.get("shifted", True)
