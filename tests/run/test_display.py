@@ -169,8 +169,8 @@ def test_a_warning_in_json_names_the_pipeline():
 
 def test_counts_of_workers_are_in_the_log_and_the_metrics(status):
     sink, out = status.sinks["events"], io.StringIO()
-    sink.take(replace(sink.last, counts={"late": 2, "failed": 0}), None)
-    sink.take(replace(sink.last, counts={"late": 3, "failed": 0}), None)
+    sink.take(replace(sink.last, counts={"late": 2, "failed": 0}), None, True)
+    sink.take(replace(sink.last, counts={"late": 3, "failed": 0}), None, True)
 
     JsonDisplay(out, str).show(status, sink)
     server = serve_metrics(status, read_address("0"))

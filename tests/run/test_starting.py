@@ -88,7 +88,7 @@ def start(tmp_path, monkeypatch):
     def start_pipeline(*begun):
         writers = dict(zip(["first", "hits"], map(Writer, begun), strict=True))
         monkeypatch.setattr(Pipeline, "rows", lambda self: {})
-        monkeypatch.setattr(Pipeline, "answers", lambda self, rows: None)
+        monkeypatch.setattr(Pipeline, "answers", lambda self, rows, sink: None)
         monkeypatch.setattr(Pipeline, "written", lambda self, answers, sink: None)
         monkeypatch.setattr(Pipeline, "_writer", lambda self, frame, sink: writers[sink.name])
         return Pipeline(plan, None, None).start()
