@@ -10,6 +10,7 @@ import pytest
 from spark.test_shard_state import FACTS, Store, Sums
 
 import vedette as vd
+from vedette.registry.host import reader
 from vedette.registry.snapshots import bases as snapshots
 from vedette.spark.shards import state as shard_state
 from vedette.spark.shards.monitor_cache import MonitorCache
@@ -147,12 +148,19 @@ def test_a_key_exits_a_query_that_was_removed_before_the_base_of_its_state(alert
     assert [(event["query"], event["event"]) for event in events] == [("q3", "exit")]
 
 
-def test_many_streams_of_a_worker_keep_their_sets(alerts):
+def test_many_streams_of_a_worker_keep_their_sets(alerts, monkeypatch):
     registry, _ = alerts
-    followed = registry.follow("alerts")
-    opened = [following._open(followed, f"stream {number}", 4, None, None) for number in range(12)]
-    again = [following._open(followed, f"stream {number}", 4, None, None) for number in range(12)]
+    plain = registry.follow("alerts").to_plain()
+    parcel = {"token": "", "sender": vd.__version__, "followed": plain, "version": None}
 
+    def open_in(stream):
+        monkeypatch.setattr(following, "_find_batch", lambda calls: following._Batch(stream, 0, None))
+        return following.open_queries(parcel).queries
+
+    opened = [open_in(f"stream {number}") for number in range(12)]
+    again = [open_in(f"stream {number}") for number in range(12)]
+
+    assert len({id(one) for one in opened}) == 12
     assert all(one is other for one, other in zip(opened, again, strict=True))
 
 
@@ -188,6 +196,9 @@ def test_band_joins_continue_from_a_state_older_than_the_bases(tmp_path, monkeyp
     blob = monitor.save()
     following._kept.sets.clear()
     registry.compact("bands")
+    (tmp_path / "other host").mkdir(mode=0o700)  # without the files that the first one has
+    monkeypatch.setattr(reader, "account_directory", lambda name: tmp_path / "other host")
+    monkeypatch.setattr(reader, "_leaders", {})
 
     later = following.open_queries({**parcel, "version": 6})
     too_late = later.queries.monitor()
