@@ -51,6 +51,7 @@ def test_a_job_with_the_same_python_everywhere(standalone, directory):
     assert {Path(package).parents[1] for _, package in told["workers"]} == {ROOT / "src"}
 
 
+@pytest.mark.matrix
 def test_a_job_with_a_wheel_as_a_python_file(standalone, environments, directory):
     archive = directory / "vedette.zip"  # spark-submit ignores other suffixes in the driver
     shutil.copy(environments.wheel(), archive)

@@ -129,6 +129,7 @@ def test_a_stream_that_is_resharded_gives_the_answers_of_one_that_is_not(spark, 
     assert len(answers) > 20
 
 
+@pytest.mark.matrix
 def test_a_stream_continues_after_its_first_micro_batch_and_after_several_reshards(spark, tmp_path):
     expected = Stream(spark, tmp_path / "whole", "expiring").run(0, 6, shards=2)
     stream = Stream(spark, tmp_path / "resharded", "expiring")
@@ -170,6 +171,7 @@ def add_zones(registry, ids):
         registry.add("zones", id_, x_low=id_ % 5 - 4, x_high=id_ % 5, y_low=id_ % 3 - 3, y_high=id_ % 3)
 
 
+@pytest.mark.matrix
 def test_zones_stay_in_their_shards(spark, tmp_path):
     registry = vd.Registry(f"sqlite:///{tmp_path}/zones.db")
     registry.create("zones", kind="moving join", dimensions=2, ids="integer")
