@@ -61,9 +61,9 @@ class StoredState(ABC):
         """The version of the queries that the state belongs to."""
         return None if content["history"] is None else int(content["history"][0])
 
-    @abstractmethod
     def count_rows(self, content: Content) -> dict[str, int]:
         """The number of rows by part."""
+        return {name: len(part["ids"]) for name, part in content["parts"].items()}
 
     @abstractmethod
     def merge(self, content: Content, delta: Content) -> Content:

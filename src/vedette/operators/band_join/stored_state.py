@@ -21,9 +21,6 @@ from vedette.operators.stored_state import (
 class StoredBands(StoredState):
     kind = "band join state"
 
-    def count_rows(self, content: Content) -> dict[str, int]:
-        return {name: len(part["ids"]) for name, part in content["parts"].items()}
-
     def merge(self, content: Content, delta: Content) -> Content:
         parts = {}
         for name, new in delta["parts"].items():

@@ -24,9 +24,6 @@ _OBJECTS, _REMOVED = ("ids", "rows", "reported"), ("removed", "removed_reported"
 class StoredMoving(StoredState):
     kind = "moving join state"
 
-    def count_rows(self, content: Content) -> dict[str, int]:
-        return {name: len(part["ids"]) for name, part in content["parts"].items()}
-
     def merge(self, content: Content, delta: Content) -> Content:
         parts = {}
         for name, new in delta["parts"].items():
