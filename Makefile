@@ -1,7 +1,7 @@
 # Every command sets up what it needs: a virtual environment in .venv, the packages, and Java 17 or later.
 
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest -q --dist loadfile
+PYTEST := $(BIN)/python -m pytest -q --dist loadfile --no-loadscope-reorder
 COVERAGE := --cov=vedette --cov-report=
 COVERAGE_OF_FAST := $(if $(filter test-all,$(MAKECMDGOALS)),$(COVERAGE))
 WITHOUT_JIT := tests/data/test_axes.py tests/indexes tests/operators tests/papers tests/queries

@@ -165,9 +165,9 @@ def _plain(measure: str) -> str:
 
 def _section(target: Target, rows: list[Row]) -> str:
     own = [row for row in rows if row["target"] == target.key]
-    if not own:
-        return "Not measured yet."
     parts = [f"Target: {target.reach}."] if target.reach else []
+    if not own:
+        return "\n\n".join([*parts, "Not measured yet."])
     finding = claims.judge(target.key, rows) if target.key in claims.CLAIMS else None
     if finding:
         parts.append(f"The paper: {claims.CLAIMS[target.key].says}. Here that {_tell(finding)}.")

@@ -31,6 +31,16 @@ TARGETS = [
     Target("small-boxes", "2-d, 1M boxes, 1M rows, 5 matches a row", "12 x STRtree"),
     Target("conjunctions", "4 and 8 attributes, 10k and 100k random conjunctions as in Lim et al.", "60 x DuckDB"),
     Target(
+        "arrays",
+        "1M queries `array_contains(tags, ?) AND price < ?`, 200k rows with five tags each",
+        "10 x the best of DuckDB",
+    ),
+    Target(
+        "now",
+        "1M queries `ts > now() - INTERVAL n SECONDS`, 1M rows, also with a price; `border` with such bounds",
+        "within 1.5 x of fixed bounds",
+    ),
+    Target(
         "spark-one",
         "`vs.match`, 4M rows of three columns, 100k queries, at most 1 match a row, list output",
         "within 1.5 x of identity `mapInArrow` in the same run",
@@ -44,9 +54,23 @@ TARGETS = [
     ),
     Target("load-texts", "`add_many` of 1M texts of five shapes", "10 x sqlglot's `parse_one` in a loop"),
     Target(
+        "threads",
+        "two threads compared with one: match, `border` and the joins, by size of batch",
+        "1.8 x for batches of 100k rows and more, and not slower for smaller ones",
+    ),
+    Target(
         "churn",
         "1,000 additions and 1,000 removals on a set of 1M, then a match of 100k rows",
         "within 1.3 x of the same match without them",
+    ),
+    Target(
+        "border-cooldown", "1M queries with 1M different cooldowns, border events", "1.5 x the time of none at most"
+    ),
+    Target("patterns", "100k queries `s LIKE '%...%'` over 20k texts of 80 letters", "50 x evaluating them one by one"),
+    Target(
+        "circles",
+        "1M circles of 50 m to 5 km on the spheroid, 1M positions, in towns and in the country",
+        "5 x shapely's STRtree with a geodesic check by pyproj",
     ),
     Target("match-one", "`match_one` at 100k queries", "median under 50 microseconds"),
     Target("memory", "memory of a 1-d query", "100 bytes or less"),
@@ -70,6 +94,16 @@ TARGETS = [
         "spark-state",
         "`vs.border`, a micro-batch that touches 10k keys, with 1M keys in the state",
         "within 2 x of the same with 10k keys in the state",
+    ),
+    Target(
+        "spark-slots",
+        "stateful transforms on one executor with four slots, warm batches that change a twentieth of the state",
+        "at most 5% of shard steps load the whole state; within 1.3 x of four executors with one slot",
+    ),
+    Target(
+        "spark-slots-standalone",
+        "the same on a standalone cluster, two executors with two slots each",
+        "at most 5% of shard steps load the whole state; within 1.3 x of executors with one slot",
     ),
     Target(
         "band-pairs",
@@ -132,6 +166,12 @@ TARGETS = [
         "cold-start",
         "from the start of a process with a warm Numba cache to its first answer",
         "under 3 s; `import vedette` under half a second, heavy imports lazy, no pyspark",
+    ),
+    Target(
+        "first-answers",
+        "the first answer of each operator on a host that has never run it: after `vedette warm`, and on a Spark "
+        "executor to which the driver sends its kernels",
+        "under 3 s, and no kernel is compiled",
     ),
     Target(
         "planner",
@@ -239,6 +279,14 @@ EXTRAS = [
     Target("mixed-conjunctions", "the conjunctions of Lim et al. over a random number of attributes each", ""),
     Target("moving-growth", "moving joins: a timestamp from 10k to 400k objects per set, at the same density", ""),
     Target("geofences", "`vs.border`, 23,000 circles of 5 km, 100k vehicles, enter and exit", ""),
+    Target("backtest", "`vs.backtest`, 100M rows of 30 days, 10k queries before and after a change, 20k keys", ""),
+    Target(
+        "spark-sql",
+        "ways to match in Spark: `observe=` and the functions of SQL, 4M rows of three columns, 100k queries, at most "
+        "1 match a row",
+        "",
+    ),
+    Target("constructs", "a condition of each kind, 500 queries of a shape over 500 rows", ""),
 ]
 
 EVERY_TARGET = [*TARGETS, *PAPERS, *EXTRAS]

@@ -1,4 +1,4 @@
-"""Shared by all tests: Hypothesis profile, tiers, settings, and one Spark session per process."""
+"""Shared by all tests: Hypothesis profile, tiers, options of Java, settings, and one Spark session per process."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.java_options import use_fast_java
 from tests.profiles import load_profile
 from tests.services import pytest_sessionfinish, pytest_terminal_summary, pytest_testnodedown  # noqa: F401  hooks
 from tests.tiers import pytest_collection_modifyitems  # noqa: F401  hook
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 load_profile()
+use_fast_java()
 
 
 @pytest.fixture(autouse=True)

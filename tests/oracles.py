@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 
@@ -49,3 +50,20 @@ def in_ring(point, ring):
 def is_near(point, centre, radius):
     """Whether two points are at most the radius apart, for exact numbers."""
     return (point[0] - centre[0]) ** 2 + (point[1] - centre[1]) ** 2 <= radius**2
+
+
+def metres_between(place, other):
+    """The geodesic on the WGS 84 spheroid between two places (lon, lat), by GeographicLib."""
+    from geographiclib.geodesic import Geodesic
+
+    return Geodesic.WGS84.Inverse(place[1], place[0], other[1], other[0])["s12"]
+
+
+def metres_on_sphere(place, other, radius=6371008.0):
+    """The great circle between two places, by the angle between two directions in space."""
+    a, b = (
+        (math.cos(lat) * math.cos(lon), math.cos(lat) * math.sin(lon), math.sin(lat))
+        for lon, lat in ((math.radians(lon), math.radians(lat)) for lon, lat in (place, other))
+    )
+    across = (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+    return radius * math.atan2(math.hypot(*across), sum(x * y for x, y in zip(a, b, strict=True)))

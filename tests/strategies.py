@@ -15,12 +15,21 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from array_conditions import FIELDS as ARRAYS
+from array_conditions import POOLS as ELEMENTS
+from array_conditions import ArrayMaker, items
 from hypothesis import strategies as st
+
+from vedette.language.casts import CASTS
 
 SCHEMA = (
     "i bigint, j bigint, x double, y double, m decimal(10,2), n decimal(18,6), w decimal(38,10), b boolean, c boolean, "
-    "s string, z string, r string, d date, e date, t timestamp, u timestamp"
+    "s string, z string, r string, d date, e date, t timestamp, u timestamp, k int, h smallint, a tinyint, f float, "
+    "v binary, g timestamp_ntz, o map<string,double>, q map<string,string>, l array<int>, p array<string>"
 )
+
+NESTED = f"{SCHEMA}, {ARRAYS}, st struct<c: bigint, s: string, p: struct<q: double, d: date>>"
+TYPES = {name: type_ for name, type_ in map(str.split, SCHEMA.split(", ")) if type_.partition("(")[0] in CASTS}
 
 INTEGERS = [
     *(
@@ -81,6 +90,8 @@ DOUBLES = [
         1.005,
     ),
 ]
+FLOATS = [float("nan"), float("inf"), float("-inf"), -0.0, 0.0, 1.0, -1.5, 2.5, 100.0, 2.0**-149, 3.4028234663852886e38]
+FLOATS += [0.10000000149011612, 0.30000001192092896, -0.30000001192092896, 16777216.0]  # the floats 0.1 and 0.3
 MONEY = [
     "0",
     "0.01",
@@ -242,22 +253,133 @@ POOLS: dict[str, list[Any]] = {
     "e": DAYS,
     "t": [moment.replace(tzinfo=dt.UTC) for moment in MOMENTS],
     "u": [moment.replace(tzinfo=dt.UTC) for moment in MOMENTS],
+    "k": [-(2**31), -(2**31) + 1, -7, -1, 0, 1, 2, 3, 5, 100, 65536, 2**31 - 2, 2**31 - 1],
+    "h": [-(2**15), -300, -1, 0, 1, 2, 3, 5, 128, 2**15 - 1],
+    "a": [-128, -127, -7, -1, 0, 1, 2, 3, 5, 100, 127],
+    "f": FLOATS,
+    "v": [b"", b"a", b"ab", b"B", b"\x00", b"\x7f", b"\x80", b"\xff\x00", "\u00e9".encode(), "\U0001f600".encode()],
+    "g": [*MOMENTS, dt.datetime(2021, 3, 14, 2, 30), dt.datetime(2021, 11, 7, 1, 30), dt.datetime(2018, 11, 4, 0, 30)],
 }
 
+KEYS = ["a", "b", "ab", ""]
+POOLS |= {  # arrays, and maps as lists of pairs
+    "o": [[], [("a", 1.5)], [("b", -0.0), ("a", None)], [("a", float("nan")), ("ab", 3.0)], [("", 2.0), ("b", 100.0)]],
+    "q": [[], [("a", "ab")], [("a", None), ("b", "")], [("b", "it's"), ("ab", "a"), ("a", "b")]],
+    "l": [[], [None], [1, 2, 3], [3, None, 5], [-7, 100, 100], [2**31 - 1]],
+    "p": [[], ["a"], [None, "b"], ["ab", "", "a"], ["it's", "it's", None]],
+}
+NESTED_CONDITIONS = [  # of which {0} is a number, {1} a text, {2} a key, {3} a comparison
+    *("o['{2}'] {3} {0}", "o.{2} {3} {0}", "element_at(o, '{2}') IN ({0}, 1.5)", "o['{2}'] BETWEEN 0 AND {0}"),
+    *("o['{2}'] IS NULL", "try_element_at(o, '{2}') IS NOT NULL", "NOT o['{2}'] {3} {0}", "q['{2}'] {3} {1}"),
+    *("q['{2}'] LIKE 'a%'", "q.{2} LIKE '%b%'", "q['{2}'] IN ({1}, 'ab')", "startswith(q['{2}'], {1})"),
+    *("map_contains_key(o, '{2}')", "map_contains_key(q, s)", "size(o) {3} 1", "cardinality(q) = 2", "o[s] {3} {0}"),
+    *(
+        "o[q['{2}']] {3} {0}",
+        "o['{2}'] {3} x",
+        "array_contains(map_keys(q), s)",
+        "exists(map_values(o), n -> n {3} {0})",
+    ),
+    *("array_contains(map_values(q), {1})", "forall(map_keys(o), n -> n <> {1})", "o IS NULL", "q IS NOT NULL"),
+    *(
+        "array_contains(l, {0})",
+        "array_contains(l, k)",
+        "exists(l, n -> n {3} {0} AND n < 50)",
+        "forall(l, n -> n {3} {0})",
+    ),
+    *(
+        "exists(l, n -> n {3} j)",
+        "array_contains(p, {1})",
+        "arrays_overlap(p, array('a', 'b'))",
+        "exists(p, n -> n LIKE 'a%')",
+    ),
+    *("size(l) {3} 1", "try_element_at(l, 2) {3} {0}", "get(l, 0) {3} {0}", "array_position(p, {1}) = 1", "l IS NULL"),
+]
 
-NUMBER_TYPES = ["bigint", "int", "double", "decimal(10,2)", "decimal(38,10)"]
+
+def quote(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+NUMBER_TYPES = ["bigint", "int", "smallint", "tinyint", "double", "float", "decimal(10,2)", "decimal(38,10)"]
 # Operands beside a null: none of them fails, whatever they are cast to.
-OPERANDS = ["j", "3L", "3", "x", "1.5e0", "m", "w", "1.5", "12345678901234567890.5", "b", "TRUE", "'1'", "d", "t"]
+OPERANDS = ["j", "3L", "3", "x", "1.5e0", "m", "w", "1.5", "12345678901234567890.5", "b", "TRUE", "'1'", "d", "t", "g"]
 NULL_VALUES = [
     *("({} + {})", "({} - {})", "({} * {})", "({} / {})", "({} % {})", "({} DIV {})", "pmod({}, {})", "mod({}, {})"),
     *("try_add({}, {})", "try_divide({}, {})", "try_multiply({}, {})", "try_subtract({}, {})", "try_mod({}, {})"),
     *("coalesce({}, {})", "nullif({}, {})", "least({}, {})", "greatest({}, {}, {})", "ifnull({}, {})", "nvl({}, {})"),
-    *("concat({}, {})", "({} || {})", "substring({}, {})", "substring({}, {}, {})", "if({}, {}, {})", "if(b, {}, {})"),
+    *("concat({}, {})", "({} || {})", "substring({}, 2)", "substring({}, -3, 2)", "if({}, {}, {})", "if(b, {}, {})"),
     *("CASE WHEN {} THEN {} ELSE {} END", "CASE WHEN b THEN {} WHEN c THEN {} END", "CASE {} WHEN {} THEN {} END"),
     *("-{}", "abs({})", "ceil({})", "floor({})", "sign({})", "sqrt({})", "round({})", "round({}, 1)", "length({})"),
     *("upper({})", "trim({})", "year({})", "dayofweek({})", "hour({})", "second({})"),
-    *(f"CAST({{}} AS {to})" for to in (*NUMBER_TYPES, "boolean", "string", "date", "timestamp")),
-    *(f"try_cast({{}} AS {to})" for to in (*NUMBER_TYPES, "boolean", "string", "date", "timestamp")),
+    *(f"CAST({{}} AS {to})" for to in (*NUMBER_TYPES, "boolean", "string", "date", "timestamp", "timestamp_ntz")),
+    *(f"try_cast({{}} AS {to})" for to in (*NUMBER_TYPES, "boolean", "string", "date", "timestamp", "timestamp_ntz")),
+]
+TEXT_CALLS = [  # of two strings; none of them fails
+    *(
+        "concat_ws({}, {}, 'x', NULL)",
+        "concat_ws({}, 'x', {})",
+        "replace({}, {}, 'xy')",
+        "replace({}, 'a', {})",
+        "trim({}, {})",
+    ),
+    *("translate({}, {}, 'xy')", "translate({}, 'ab', {})", "btrim({}, {})", "ltrim({}, {})", "rtrim({}, {})"),
+    *("substring_index({}, {}, j)", "substring_index({}, {}, -1)", "split_part({}, {}, 1)", "split_part({}, {}, -2)"),
+    *(
+        "left(concat({}, {}), j)",
+        "right(concat({}, {}), 2)",
+        "lpad({}, 5, {})",
+        "rpad({}, j, {})",
+        "repeat({} || {}, 2)",
+    ),
+    *(
+        "overlay({}, {}, 2)",
+        "overlay({}, {}, j, 1)",
+        "reverse({} || {})",
+        "initcap({} || {})",
+        "elt(2, {}, {})",
+        "md5({} || {})",
+    ),
+    *(
+        "trim(BOTH {} FROM {})",
+        "trim(LEADING {} FROM {})",
+        "overlay({} PLACING {} FROM 2 FOR 1)",
+        "substring({} || {} FROM 2)",
+    ),
+    *(
+        "regexp_replace({}, '[ab]+', {})",
+        "regexp_extract({} || {}, '(a|b)(.)', 2)",
+        "regexp_replace({} || {}, '(.)', '$1-')",
+    ),
+    *("mask({} || {})", "mask({} || {}, NULL, 'l', '#', '.')", "format_string('%s|%-5s|%S', {0}, {1}, {0})"),
+    *(
+        "url_encode({} || {})",
+        "url_decode(url_encode({} || {}))",
+        "to_base32({} || {})",
+        "base64(unbase64(base64({} || {})))",
+    ),
+    *("ucase({} || {})", "lcase({} || {})", "regexp_substr({} || {}, 'b.*')", "sha({} || {})", "{} || {} || char(a)"),
+    *("make_valid_utf8({} || {})", "validate_utf8({} || {})", "try_validate_utf8({} || {})", "{} || {} || space(2)"),
+    *("base64(to_binary({} || {}, 'utf-8'))", "hex(try_to_binary({} || {}, 'hex'))", "nvl2({}, {}, 'n')"),
+    *("sha2({} || {}, 256)", "soundex({} || {})", "sha1({} || {})", "chr(ascii({} || {}))", "lower(upper({} || {}))"),
+]
+TEXT_NUMBERS = [
+    *("hash({}, {})", "xxhash64({}, {})", "jaro_winkler_similarity({}, {})"),
+    "position({} IN {})",
+    *(
+        "instr({}, {})",
+        "locate({}, {})",
+        "locate({}, {}, 2)",
+        "position({}, {}, j)",
+        "find_in_set({}, {})",
+        "crc32({} || {})",
+    ),
+    *(
+        "levenshtein({}, {})",
+        "levenshtein({}, {}, 2)",
+        "octet_length({} || {})",
+        "bit_length({} || {})",
+        "ascii({} || {})",
+    ),
 ]
 NULL_CONDITIONS = [
     *("{} = {}", "{} <> {}", "{} < {}", "{} >= {}", "{} <=> {}", "{} IS DISTINCT FROM {}", "{} IN ({})"),
@@ -265,6 +387,114 @@ NULL_CONDITIONS = [
     *("({}) AND ({}) AND ({})", "({}) OR ({}) OR ({}) OR ({})", "{} BETWEEN {} AND {}", "{} NOT BETWEEN {} AND {}"),
     *("isnan({})", "NOT ({})", "({}) IS NULL", "({}) IS TRUE", "isnotnull({})"),
 ]
+
+
+# Values that are the same to the last bit, and never fail.
+_EXACT_NUMBERS = """
+    (k & 7); (i | j); (h ^ a); (~k); (a << 2); (k >> 3); (i >>> 1); (j & 3 | k ^ 1 << 2); (~a & -8Y);
+    shiftleft(i, a); shiftright(h, 2); shiftrightunsigned(k, a); bit_count(i); bit_count(b); getbit(k, 3);
+    bround(x, 1); bround(m); bround(n, 3); floor(m, 1); ceil(n, 2); floor(a, -1); rint(x); degrees(f); radians(y);
+    nanvl(x, y); nanvl(f, f); nanvl(x, j); factorial(a); width_bucket(x, 0, 10, 4); positive(f); pi(); (e() + f);
+    CAST(d - e AS int); CAST(t - u AS bigint); CAST(t - g AS decimal(20,3)); CAST((t - d) * 2 AS decimal(20,0));
+    hash(i, x, m, b, d, t, g, k, h, a, f, v, w, s); xxhash64(i, x, m, b, d, t, g, k, h, a, f, v, w, s); hash(x, f);
+    abs(f); (-x); sign(f); width_bucket(f, 10, y, a); round(f, 1); round(h % 50, -1); bit_get(k, 2); ceiling(m);
+    signum(f); unix_date(d); unix_seconds(t); unix_millis(u); to_unix_timestamp(t); dayofmonth(e); date_diff(d, e);
+    datepart('YEAR', t); char_length(s); character_length(z); nullifzero(j); zeroifnull(k); regexp_count(s, 'a|b');
+    regexp_instr(z, 'b'); len(s); octet_length(v); try_add(i, j); try_multiply(i, k); try_subtract(a, h); (x - y);
+    try_divide(m, j); try_mod(i, j); (x * y); (f + f); nvl(j, 2); ifnull(x, m); (m + n); (m * 1.5); mod(j, 7)
+"""
+EXACT_NUMBERS = [each.strip() for each in _EXACT_NUMBERS.split(";")]
+# Tests of functions whose last bit may differ, away from where that decides.
+_NUMBER_TESTS = """
+    ln(x) IS NULL; log10(f) > 0.7; log2(a) < 0.5; log1p(j) IS NULL; log(2, k) > 1.3; log(x, 3) IS NULL;
+    exp(a) > 1.5; expm1(f) < -0.4; power(j, 2) > 2.5; pow(x, 0.5) IS NULL; cbrt(k) < 1.1; hypot(x, y) > 2.7;
+    sin(j) > 0.5; cos(a) <= 0.4; tan(j) < 1; cot(a) > 0.1; sec(j) > 1.5; csc(a) < -1.1; isnan(asin(j));
+    acos(f) > 1; atan(x) > 1.2; atan2(j, x) < 0.5; sinh(a) > 2; cosh(j) < 2; tanh(x) > 0.9; isnan(acosh(x));
+    asinh(j) > 1; isnan(atanh(a)); equal_null(k, a); equal_null(s, z); b IS UNKNOWN; (x > y) IS NOT UNKNOWN;
+    luhn_check(CAST(i AS string)); is_valid_utf8(s); d < current_date; t <= current_timestamp;
+    now() > t - INTERVAL 1 DAY; curdate() >= e; now() - u > INTERVAL 5 DAYS;
+    current_date() - d > INTERVAL 9 DAYS; t < now() - INTERVAL 2 MONTHS;
+    make_ym_interval(1, j) > INTERVAL 13 MONTHS; INTERVAL 1 YEAR <> INTERVAL 12 MONTHS; length(space(a)) > 2;
+    INTERVAL '1-2' YEAR TO MONTH * j < INTERVAL 5 MONTHS; CASE j WHEN 1 THEN b WHEN 2 THEN c ELSE x > y END;
+    find_in_set(s, 'a,ab,b') > 1; NOT s ILIKE ALL ('%A%', '%b%'); s LIKE ANY ('a%', NULL);
+    concat_ws('-', s, z) LIKE '%-%'
+"""
+# Regular expressions, with and without a string that every match contains.
+PATTERNS = """
+    a; ^a; b$; ab; a.b; [ab]+; a|b; (a|b)c; .*b.*; (?i)AB; \\s; \\d+; [^a]; ^$; a{2}; a?b;
+    [[:alpha:]]; é; \\p{L}b; it's; %
+"""
+NUMBER_TESTS = [each.strip() for each in _NUMBER_TESTS.split(";")]
+REGEXES = [quote(each.strip()) for each in PATTERNS.split(";")]
+DAY_CALLS = [
+    *("({} + 3)", "({} - 40)", "({} + INTERVAL 1 DAY)", "({} - INTERVAL 13 MONTHS)", "date_add({}, 30)", "to_date({})"),
+    *("date_sub({}, -2)", "add_months({}, -1)", "last_day({})", "next_day({}, 'Fri')", "trunc({}, 'QUARTER')"),
+    *("({} + INTERVAL '1-2' YEAR TO MONTH)", "(INTERVAL 2 WEEKS + {})", "trunc({}, 'week')"),
+    *("date_from_unix_date(unix_date({}))", "try_to_date(CAST({} AS string))", "date({})"),
+    *("make_date(2020, 1, day({}))", "try_to_date(date_format({}, 'dd/MM/yyyy'), 'dd/MM/yyyy')"),
+]
+MOMENT_CALLS = [
+    *("({} + INTERVAL 90 MINUTES)", "({} - INTERVAL 1 DAY)", "({} - INTERVAL '1 02:03:04.5' DAY TO SECOND)"),
+    *("({} + INTERVAL 1 MONTH)", "date_trunc('HOUR', {})", "date_trunc('WEEK', {})", "timestampadd(HOUR, 25, {})"),
+    *("to_utc_timestamp({}, 'Europe/Berlin')", "from_utc_timestamp({}, '+05:30')", "to_timestamp({})"),
+    *("({} - INTERVAL '25 hours')", "dateadd(QUARTER, -1, {})", "date_trunc('DAY', {})"),
+    *("timestamp_seconds(unix_seconds({}))", "timestamp_millis(unix_millis({}))", "timestamp_micros(unix_micros({}))"),
+    *("try_make_timestamp(2020, a, 31, hour({}), 30, 1.5)", "to_timestamp_ltz({})", "timestamp({})"),
+    *("make_timestamp(2020, 12, 31, hour({}), 0, 59.25)", "try_to_timestamp(CAST({} AS string))"),
+    *("make_timestamp_ltz(2021, 3, 14, hour({}), 0, 1)", "try_make_timestamp_ltz(2021, 11, 7, 1, minute({}), 0)"),
+]
+LOCAL_CALLS = [
+    *("({} + INTERVAL 90 MINUTES)", "({} - INTERVAL 1 DAY)", "({} + INTERVAL '1-1' YEAR TO MONTH)"),
+    *(
+        "to_timestamp_ntz({})",
+        "timestampadd(HOUR, 25, {})",
+        "dateadd(MONTH, -1, {})",
+        "convert_timezone('Asia/Kathmandu', {})",
+    ),
+    "convert_timezone('Europe/Berlin', 'America/New_York', {})",
+]
+TIME_NUMBERS = [
+    *("year({})", "month({})", "day({})", "dayofweek({})", "hour({})", "minute({})", "second({})", "quarter({})"),
+    *(
+        "dayofyear({})",
+        "weekofyear({})",
+        "weekday({})",
+        "extract(DOW FROM {})",
+        "date_part('DAY', {})",
+        "unix_micros({})",
+    ),
+    *("datediff({}, DATE '2020-01-01')", "extract(SECOND FROM {})", "unix_timestamp({})", "months_between({}, t)"),
+    *("timestampdiff(HOUR, {}, u)", "timestampdiff(MONTH, {}, u)"),
+]
+TIME_TEXTS = [
+    "date_format({}, 'yyyy-MM-dd HH:mm:ss.SSS')",
+    "dayname({})",
+    "monthname({})",
+    "date_format({}, 'E d MMM a')",
+    "from_unixtime(unix_timestamp({}), 'yyyy-MM-dd HH')",
+]
+NUMBER_TEXTS = [
+    *("format_number({}, 2)", "format_number({}, 0)", "format_number({}, j)", "format_string('%s', {})"),
+]
+FORMATS = [
+    *(
+        "format_string('%d:%5d:%,d:%x', i, j, k, k)",
+        "format_string('%.3f|%10.1f|%e', x, y, f)",
+        "printf('%b %s', b, c)",
+    ),
+    *("format_string('%(d %+d %08d %o', j, h, a, i)", "format_string('%+.2f %(,.0f', y, x)"),
+]
+SPANS = [
+    *("INTERVAL 90 MINUTES", "INTERVAL 1 DAY", "INTERVAL -36 HOURS", "INTERVAL '10 00:00:01' DAY TO SECOND", "(t - u)"),
+    *("(d - e)", "(t - d)", "(e - t)", "INTERVAL 1 DAY * 2.5", "INTERVAL 1 WEEK / 7", "-(t - u)", "abs(d - e)"),
+    *("(g - t)", "(d - g)", "(g - TIMESTAMP_NTZ '2021-03-14 02:30:00')"),
+    *(
+        "(t - TIMESTAMP '2020-01-01 00:00:00')",
+        "make_dt_interval(1, 2)",
+        "CASE WHEN b THEN t - u ELSE INTERVAL 1 DAY END",
+    ),
+]
+MOVED = ["t - INTERVAL 1 HOUR", "t + INTERVAL 1 DAY", "INTERVAL '1' SECOND + t", "t - INTERVAL 2 MONTHS", "now()"]
 
 
 @dataclass(frozen=True)
@@ -295,6 +525,7 @@ class Maker:
 
     random: random.Random
     hostile: bool = False
+    nested: bool = False  # over NESTED instead of SCHEMA
 
     def pick(self, *choices: Any) -> Any:
         return self.random.choice(choices)
@@ -306,10 +537,19 @@ class Maker:
 
     def rows(self, n: int) -> dict[str, list[Any]]:
         """Columns of n rows, a tenth of the values null; the first row is all null."""
-        return {
+        columns: dict[str, list[Any]] = {
             name: [None if k == 0 or self.chance(0.1) else self.random.choice(pool) for k in range(n)]
             for name, pool in POOLS.items()
         }
+        if self.nested:
+            columns |= {name: [items(self.random, pool) for _ in range(n)] for name, pool in ELEMENTS.items()}
+            columns["st"] = [self._struct() for _ in range(n)]
+        return columns
+
+    def _struct(self) -> dict[str, Any] | None:
+        one = lambda name: None if self.chance(0.1) else self.random.choice(POOLS[name])  # noqa: E731
+        inner = None if self.chance(0.2) else {"q": one("x"), "d": one("d")}
+        return None if self.chance(0.1) else {"c": one("j"), "s": one("s"), "p": inner}
 
     # -- literals
 
@@ -321,7 +561,14 @@ class Maker:
 
     def null(self, family: str) -> Pair:
         """NULL, plain or with a type, or a value that is always null."""
-        types = {"number": NUMBER_TYPES, "text": ["string"], "day": ["date"], "moment": ["timestamp"]}
+        types = {
+            "number": NUMBER_TYPES,
+            "text": ["string"],
+            "bytes": ["binary"],
+            "day": ["date"],
+            "moment": ["timestamp"],
+            "local": ["timestamp_ntz"],
+        }
         type_ = self.random.choice(types.get(family, ["boolean"]))
         cannot = self.pick("'a'", "''", "'1e'", "'--1'", "'2020-02-30'") if family != "text" else "NULL"
         typed = [f"CAST(NULL AS {type_})", f"try_cast({cannot} AS {type_})", "CASE WHEN b THEN NULL END"]
@@ -332,7 +579,8 @@ class Maker:
         template = self.random.choice([*NULL_CONDITIONS, *NULL_VALUES])
         n = template.count("{}")
         operands = [self.random.choice(OPERANDS) for _ in range(n)]
-        operands[self.random.randrange(n)] = self.null(self.pick("number", "text", "day", "moment", "truth")).ours
+        family = self.pick("number", "text", "day", "moment", "local", "truth")
+        operands[self.random.randrange(n)] = self.null(family).ours
         text = template.format(*operands)
         if template in NULL_CONDITIONS:
             return Pair.same(self.pick("{}", "NOT ({})", "({}) IS NULL").format(text))
@@ -356,6 +604,8 @@ class Maker:
             return text if "e" in text else text + self.pick("e0", "D", "E+0")
         if style < 0.8:
             return str(self.random.choice(INTEGERS)) + "L"
+        if style < 0.87:
+            return self.pick("127Y", "-128Y", "3y", "300S", "-32768S", "5s", "0.1F", "-0.3f", "1e0F", "16777217F")
         return self.pick(
             "99999999999999999999",
             "1e16",
@@ -391,6 +641,14 @@ class Maker:
             zone = ""
         return f"TIMESTAMP '{text}{zone}'"
 
+    def _local(self) -> str:
+        zone = self.pick("", "", "", "Z", "+02:00", " Europe/Paris")
+        text = self.random.choice(POOLS["g"]).isoformat(sep=" ")
+        return f"{self.pick('TIMESTAMP_NTZ', 'timestamp_ntz')} '{text}{zone}'"
+
+    def _bytes(self) -> str:
+        return self.pick("X'61'", "x'6162'", "X''", "X'80'", "X'FF00'", "X'7'", "'a'", "unhex('C3A9')")
+
     def _truth(self) -> str:
         return self.pick("TRUE", "FALSE", "true", "false")
 
@@ -415,7 +673,7 @@ class Maker:
             return Pair.same(self.pick("'true'", "'f'", "' YES '", "'0'"))
         if family == "day":
             return Pair.same(self.pick("'2020-01-01'", "'2020'", "' 2020-1-1 '", "'2020-03'", "'2020-01-01T12:00'"))
-        if family == "moment":
+        if family in ("moment", "local"):
             return Pair.same(
                 self.pick(
                     "'2020-01-01'", "'2020-01-01 05:00:00'", "'2020-01-01T00:00:00.000001'", "'2021-3-14 2:30:00'"
@@ -425,8 +683,30 @@ class Maker:
 
     # -- conditions
 
+    def struct_atom(self) -> Pair:
+        """A condition on an array, or on a part of a struct, of NESTED."""
+        if self.chance(0.6):
+            return Pair.same(ArrayMaker(self.random, {"tags": "s", "ns": "i", "xs": "x"}).leaf())
+        name, family = self.pick(("st.c", "number"), ("st.s", "text"), ("st.p.q", "number"), ("ST.p.d", "day"))
+        if self.chance(0.2):
+            return Pair.same(f"{name} IS {self.pick('', 'NOT ')}NULL")
+        return fill(f"{name} {self.operator()} {{}}", self.expression(family, 1, safe=True))
+
+    def cast_atom(self) -> Pair:
+        """A field of any type in any other."""
+        types = [name for name in TYPES if name != "v"]  # bytes that are not UTF-8 are no strings here
+        name, other = self.pick(*types), self.pick(*types)
+        to = self.random.choice(CASTS[TYPES[name].partition("(")[0]])
+        if to == "decimal":
+            to = self.pick("decimal(5,1)", "decimal(38,10)", "decimal(20,0)")
+        if to not in (*CASTS[TYPES[other].partition("(")[0]], TYPES[other]) or self.chance(0.3):
+            return Pair.same(f"try_cast({name} AS {to}) IS {self.pick('', 'NOT ')}NULL")
+        return Pair.same(f"try_cast({name} AS {to}) {self.operator()} try_cast({other} AS {to})")
+
     def predicate(self, depth: int = 2) -> Pair:
         style = self.random.random()
+        if self.nested and self.chance(0.05):
+            return self.struct_atom()
         if depth and style < 0.25:
             parts = [self.predicate(depth - 1) for _ in range(self.random.randint(2, 3))]
             return fill(" AND ".join(["({})"] * len(parts)), *parts)
@@ -439,8 +719,10 @@ class Maker:
             return self.loose()
         if depth and style < 0.61:
             return self.wide()
-        if style < 0.82:
+        if style < 0.78:
             return self.box_atom()
+        if style < 0.82:
+            return self.nested_atom()
         if style < 0.85 and self.hostile:
             return self.null_atom()
         return self.residual_atom()
@@ -479,7 +761,7 @@ class Maker:
 
     def box_atom(self) -> Pair:
         """A comparison of one field with literals."""
-        name = self.pick(*(name for name in POOLS if name != "r"))
+        name = self.pick(*(name for name in FAMILIES if name != "r"))
         family = FAMILIES[name]
         style = self.random.random()
         field = Pair.same(self.spelled(name))
@@ -518,10 +800,10 @@ class Maker:
         style = self.random.random()
         if name == "i" and style < 0.1:
             return Pair.same(self.pick("'5'", "' -7 '", "'9007199254740993'"))
-        if style < 0.1 and name not in ("i", "j"):
+        if style < 0.1 and name not in ("i", "j", "k", "h", "a"):
             return self.quoted(family)
-        if style < 0.3 and family in ("day", "moment"):
-            return self.literal(self.pick("day", "moment"))
+        if style < 0.3 and family in ("day", "moment", "local"):
+            return self.literal(self.pick("day", "moment", "local"))
         return self.literal(family)
 
     def pattern(self) -> Pair:
@@ -555,12 +837,35 @@ class Maker:
 
     # -- residuals
 
+    def time_atom(self) -> Pair:
+        """Intervals compared, or a moved time compared with a constant or a field."""
+        if self.chance(0.4):
+            return Pair.same(f"{self.pick(*SPANS)} {self.operator()} {self.pick(*SPANS)}")
+        sides = [Pair.same(self.pick(*MOVED)), self.expression("moment", 1, safe=True)]
+        self.random.shuffle(sides)
+        return fill(f"{{}} {self.operator()} {{}}", *sides)
+
+    def nested_atom(self) -> Pair:
+        """A condition on an array or a map."""
+        number, text = self.pick("1", "2L", "-7", "2.5e0", "100", "0e0"), quote(self.pick("a", "ab", "", "b", "it's"))
+        template = self.pick(*NESTED_CONDITIONS)
+        keys = KEYS[:3] if ".{2}" in template else KEYS
+        return Pair.same(template.format(number, text, self.pick(*keys), self.pick("=", "<>", "<", ">=", "<=>")))
+
     def residual_atom(self) -> Pair:
         style = self.random.random()
-        family = self.pick("number", "number", "number", "text", "day", "moment", "truth")
+        if self.chance(0.08):
+            return self.time_atom()
+        if self.chance(0.05):
+            return self.cast_atom()
+        if self.chance(0.05):
+            text = self.field(self.pick("s", "z")) if self.chance(0.7) else self.expression("text", 1, safe=True)
+            test = self.pick("{} RLIKE {}", "{} REGEXP {}", "regexp_like({}, {})", "NOT {} RLIKE {}")
+            return fill(test, text, Pair.same(self.random.choice(REGEXES)))
+        family = self.pick("number", "number", "number", "text", "day", "moment", "local", "truth", "bytes")
         if style < 0.05:
-            sides = [self.expression("day", 1, safe=True), self.expression("moment", 1, safe=True)]
-            self.random.shuffle(sides)
+            families = self.random.sample(("day", "moment", "local"), 2)
+            sides = [self.expression(each, 1, safe=True) for each in families]
             return fill(f"{{}} {self.operator()} {{}}", *sides)
         if style < 0.1:
             distinct = self.pick("{} IS DISTINCT FROM {}", "{} IS NOT DISTINCT FROM {}")
@@ -580,7 +885,22 @@ class Maker:
         if style < 0.9:
             return self.cast_string()
         return fill(
-            self.pick("{} LIKE {}", "startswith({}, {})", "endswith({}, {})", "contains({}, {})", "{} NOT LIKE {}"),
+            self.pick(
+                *(
+                    "{} LIKE {}",
+                    "startswith({}, {})",
+                    "endswith({}, {})",
+                    "contains({}, {})",
+                    "{} NOT LIKE {}",
+                    "{} ILIKE {}",
+                ),
+                *(
+                    "{} NOT ILIKE {}",
+                    "{} LIKE ANY ({}, '%B')",
+                    "{} LIKE ALL ({}, '%a%', '_%')",
+                    "{} NOT ILIKE ANY ({}, 'A')",
+                ),
+            ),
             self.expression("text", 1),
             self.pick(
                 *map(
@@ -604,6 +924,7 @@ class Maker:
             ("date", self.field("d")),
             ("timestamp", self.literal("moment")),
             ("timestamp", self.field("t")),
+            ("timestamp_ntz", self.pick(self.literal("local"), self.field("g"))),
         )
         return fill(f"{{}} {op} {{}}", Pair("r", f"try_cast(r AS {to})"), literal)
 
@@ -630,6 +951,10 @@ class Maker:
             return fill("CASE WHEN NULL THEN {} WHEN {} THEN {} END", one(), self.box_atom(), one())
         if style == "case":
             return fill("CASE WHEN {} THEN {} WHEN {} THEN {} END", self.box_atom(), one(), self.box_atom(), one())
+        if self.chance(0.2):
+            return fill(
+                self.pick("nvl2({}, {}, {})", "decode({}, {}, {})"), self.field(self.pick(*names)), one(), one()
+            )
         return fill(style + "({}, {})", self.field(self.random.choice(names)), one())
 
     def _number_expression(self, depth: int, safe: bool) -> Pair:
@@ -646,12 +971,10 @@ class Maker:
                 self.field(self.pick("j", "m", "n", "x", "w")),
             )
         if style < 0.6:
-            return fill(self.pick("length({})", "length(trim({}))"), self.expression("text", depth - 1))
+            text = lambda: self.expression("text", depth - 1, safe=safe)  # noqa: E731
+            return fill(self.pick("length({})", "length(trim({}))", *TEXT_NUMBERS), text(), text())
         if style < 0.7:
-            return fill(
-                self.pick("year({})", "month({})", "day({})", "dayofweek({})", "hour({})", "minute({})", "second({})"),
-                self.expression(self.pick("day", "moment"), depth - 1),
-            )
+            return fill(self.pick(*TIME_NUMBERS), self.expression(self.pick("day", "moment", "local"), depth - 1))
         if style < 0.8:
             name = self.pick("j", "x", "m", "n", "w")
             function = self.pick("abs", "floor", "ceil", "sign", "sqrt", "-", "negative")
@@ -666,45 +989,75 @@ class Maker:
             return fill(function + "({})", self.field(name))
         if style < 0.9:
             return fill(f"round({{}}, {self.pick(0, 1, 2, -1)})", self.field(self.pick("j", "m", "n", "x")))
+        if style < 0.93:
+            return Pair.same(self.random.choice(EXACT_NUMBERS))
         if style < 0.95:
             return fill(f"pmod({{}}, {self.pick('3', '-4', '2.5', '2e0')})", self.field(self.pick("j", "m", "x", "i")))
-        to = self.pick("bigint", "int", "double", "decimal(12,3)", "decimal(38,2)")
-        names = ["i", "j", "m", "n", "w", "r"] + (["x"] if "decimal" not in to else [])
-        name = self.random.choice(names) if not safe else "j"
+        to = self.pick("bigint", "int", "smallint", "tinyint", "float", "double", "decimal(12,3)", "decimal(38,2)")
+        # Spark drops the cast of an int or a bigint to float below a cast to double.
+        name = self.pick(*("jmnwrxhaft" if to == "float" else "ijmnwrxkhaft")) if not safe else "a"
         return Pair(f"CAST({name} AS {to})", f"try_cast({name} AS {to})")
 
     def _text_expression(self, depth: int, safe: bool) -> Pair:
         a, b = self.expression("text", depth - 1, safe=safe), self.expression("text", depth - 1, safe=safe)
         style = self.random.random()
-        if style < 0.3:
+        if style < 0.15:
             return fill(self.pick("concat({}, {})", "({} || {})"), a, b)
+        if style < 0.45:
+            return fill(self.pick(*TEXT_CALLS), a, b)
         if style < 0.6:
             return fill(self.pick("lower({})", "upper({})", "trim({})", "ltrim({})", "rtrim({})"), a)
         if style < 0.85:
             tail = self.pick("1", "2, 1", "-2", "0, 2", "-5, 4", "1, 0", "2, -1")
             return fill(f"{self.pick('substring', 'substr')}({{}}, {tail})", a)
-        return fill("CAST({} AS STRING)", self.field(self.pick("i", "b", "m", "w", "d", "n")))
+        if style < 0.86:
+            return fill(self.pick(*TIME_TEXTS), self.field(self.pick("d", "t", "g")))
+        if style < 0.87:
+            return fill(self.pick(*NUMBER_TEXTS), self.field(self.pick(*"ijkhaxyfmnw")))
+        if style < 0.875:
+            return Pair.same(self.pick(*FORMATS))
+        if style < 0.885:
+            return fill(self.pick("hex({})", "md5({})", "sha2({}, 256)"), self.field("v"))
+        if style < 0.9:
+            return fill(self.pick("hex({})", "bin({})", "conv({}, 10, -16)"), self.field(self.pick("i", "j", "k", "a")))
+        return fill("CAST({} AS STRING)", self.field(self.pick(*"ibmwdntuxfkhag")))
+
+    def _bytes_expression(self, depth: int, safe: bool) -> Pair:
+        return fill(self.pick("CAST({} AS BINARY)", "unhex(hex({}))"), self.expression("text", depth - 1, safe=True))
 
     def _day_expression(self, depth: int, safe: bool) -> Pair:
-        return fill("CAST({} AS DATE)", self.expression("moment", depth - 1, safe=safe))
+        if self.chance(0.6):
+            return fill(self.pick(*DAY_CALLS), self.expression("day", depth - 1, safe=safe))
+        return fill("CAST({} AS DATE)", self.expression(self.pick("moment", "local"), depth - 1, safe=safe))
 
     def _moment_expression(self, depth: int, safe: bool) -> Pair:
-        return fill("CAST({} AS TIMESTAMP)", self.expression("day", depth - 1, safe=safe))
+        if self.chance(0.6):
+            return fill(self.pick(*MOMENT_CALLS), self.expression("moment", depth - 1, safe=safe))
+        return fill("CAST({} AS TIMESTAMP)", self.expression(self.pick("day", "local"), depth - 1, safe=safe))
+
+    def _local_expression(self, depth: int, safe: bool) -> Pair:
+        if self.chance(0.6):
+            return fill(self.pick(*LOCAL_CALLS), self.expression("local", depth - 1, safe=safe))
+        return fill("CAST({} AS TIMESTAMP_NTZ)", self.expression(self.pick("day", "moment"), depth - 1, safe=safe))
 
     def _truth_expression(self, depth: int, safe: bool) -> Pair:
         if self.chance(0.2):
-            return fill("isnan({})", self.field(self.pick("x", "y")))
+            return fill("isnan({})", self.field(self.pick("x", "y", "f")))
+        if self.chance(0.1):
+            return Pair.same(f"({self.random.choice(NUMBER_TESTS)})")
         if self.chance(0.3):
             return fill("CAST({} AS BOOLEAN)", self.field(self.pick("j", "m", "x")))
         return fill("({})", self.box_atom())
 
 
 FAMILIES = {
-    **dict.fromkeys("ijxymnw", "number"),
+    **dict.fromkeys("ijxymnwkhaf", "number"),
     **dict.fromkeys("bc", "truth"),
     **dict.fromkeys("szr", "text"),
     **dict.fromkeys("de", "day"),
     **dict.fromkeys("tu", "moment"),
+    "v": "bytes",
+    "g": "local",
 }
 
 
@@ -735,10 +1088,6 @@ def mutate(text: str, source: random.Random) -> str:
         if not tokens:
             break
     return "".join(tokens)
-
-
-def quote(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 def predicates(depth: int = 2) -> st.SearchStrategy[Pair]:

@@ -54,11 +54,11 @@ def run(copy: Path, *arguments: str) -> str:
 def test_a_function_added_by_the_guide_keeps_the_rows_that_spark_keeps(copy: Path, spark: Any) -> None:
     follow("Add a function", copy)
     texts = [
-        "reverse(s) = 'MBI'",
-        "reverse(s) LIKE 'b%'",
-        "reverse(s) = s",
-        "length(reverse(s)) > 2",
-        "reverse(s) < 'a'",
+        "quote(s) = '\\'IBM\\''",
+        "quote(s) LIKE '%b%'",
+        "quote(s) = s",
+        "length(quote(s)) > 4",
+        "quote(s) < 'a'",
     ]
     program = f"""
 import vedette as vd
@@ -72,7 +72,7 @@ print(sorted(zip(matches.to_arrow()["row"].to_pylist(), matches.to_arrow()["quer
 
     assert run(copy, "-c", program) == f"{expected}\n"
     run(copy, "scripts/write-tables")
-    assert "| `reverse(s)` | `s` in reverse order |" in (copy / "docs" / "language.md").read_text(encoding="utf-8")
+    assert "| `quote(s)` | `s` in single quotes |" in (copy / "docs" / "language.md").read_text(encoding="utf-8")
 
 
 def test_an_index_added_by_the_guide_passes_the_contract_suite(copy: Path) -> None:

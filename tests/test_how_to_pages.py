@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
+import time
+from pathlib import Path
+from typing import Any
 
 import pytest
-from docs_pages import blocks, run_python
+from docs_pages import blocks, run_command, run_python
+
+from vedette.delivery.signing import Secret, headers
 
 
 @pytest.fixture(autouse=True)
@@ -32,6 +38,31 @@ def test_the_alerts_page_runs_in_spark(spark):
     assert sorted((row.symbol, *row.queries) for row in names["lists"].collect()) == expected
     assert sorted((row.key, row.query) for row in names["changes"].collect()) == expected
     assert [(row.query, row.version) for row in names["followed"].collect()] == [("cheap-ibm", 1)]
+    names["registry"].close()
+
+
+def test_the_backtest_page_counts_and_compares():
+    names = run_python("docs/how-to/backtest.md")
+
+    assert str(names["result"]).startswith("20,000 rows, 21 days: ")
+    lines = {line["query"]: line for line in names["change"].by_query.to_pylist()}
+    assert {query: line["change"] for query, line in lines.items()} == {
+        "cheap": "kept", "cheap-ibm": "kept", "expensive": "removed", "very expensive": "added"
+    }  # fmt: skip
+    assert lines["cheap"]["rows_only_after"] > lines["cheap"]["rows_only_before"] == 0
+    assert Path("change.png").stat().st_size > 10_000
+    (shell,) = [block.code for block in blocks("docs/how-to/backtest.md") if block.language == "console"]
+    printed = [run_command(line.removeprefix("$ "), {}) for line in shell.splitlines()]
+    assert [len(text.splitlines()) for text in printed[:2]] == [2, 22]
+    assert json.loads(printed[2])["change"]
+    names["registry"].close()
+
+
+@pytest.mark.full
+def test_the_backtest_page_runs_in_spark(spark):
+    names = run_python("docs/how-to/backtest.md", spark=True)
+
+    assert names["same"].by_query == names["change"].by_query
     names["registry"].close()
 
 
@@ -104,3 +135,18 @@ def test_the_sql_page_returns_what_it_says(spark):
     assert [row.state for row in names["history"].where("id = 'cheap-sap'").collect()] == ["replaced", "active"]
     assert [(row.version, row.n_added) for row in names["versions"].collect()] == [(0, 0), (1, 1), (2, 1), (3, 1)]
     names["registry"].close()
+
+
+def test_the_webhooks_page_verifies_what_is_signed():
+    (code,) = (block.code for block in blocks("docs/how-to/webhooks.md") if "def verify" in block.code)
+    (derived,) = (block.code for block in blocks("docs/how-to/webhooks.md") if block.code.startswith("key = "))
+    names: dict[str, Any] = {}
+    exec(code + derived, names)
+    secret, body = Secret(b"a secret of enough length"), b'{"group":null,"events":[]}'
+    signed = headers(secret, "msg_1", int(time.time()), body)
+
+    assert names["verify"](secret.key, signed, body)["events"] == []
+    assert names["key"] == Secret(b"the secret").of_group("ann").key
+    for seconds, key in ((time.time(), b"another secret"), (time.time() - 600, secret.key)):
+        with pytest.raises(ValueError, match=r"wrong signature|too old"):
+            names["verify"](key, headers(secret, "msg_1", int(seconds), body), body)

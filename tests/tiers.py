@@ -32,6 +32,8 @@ FULL_PATHS = (
     "tests/spark/test_following_state.py",
     "tests/spark/test_modes.py",
     "tests/spark/test_session_checks.py",
+    "tests/spark/test_webhook_kills.py",
+    "tests/test_fleet_notifications_example.py",
     "tests/test_geofence_example.py",
     "tests/test_pairs_trading_example.py",
     "tests/test_vessels_example.py",
@@ -49,12 +51,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(f"{item.nodeid} is in several tiers: {', '.join(marked)}; mark it with one")
         if not marked:
             item.add_marker(default_tier(item))
-    items.sort(key=lambda item: not _needs_session(item))  # the longest files start first
+    items.sort(key=_is_short)  # the longest files start first, so that all processes end at about the same time
 
 
-def _needs_session(item: pytest.Item) -> bool:
-    """Whether a test of the fast tier needs a Spark session."""
-    return "spark" in getattr(item, "fixturenames", ()) and marked_tiers(item) == ["fast"]
+def _is_short(item: pytest.Item) -> bool:
+    """Whether a test is in the fast tier and needs no Spark session."""
+    return "spark" not in getattr(item, "fixturenames", ()) and marked_tiers(item) == ["fast"]
 
 
 def marked_tiers(item: pytest.Item) -> list[str]:

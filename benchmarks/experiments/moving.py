@@ -41,10 +41,10 @@ def moving(bench: Bench) -> None:
         ("battlefield", n, OTHERS),
         ("uniform", 10 * n, LARGE),
     ]
-    yardstick = Yardstick.of(_make_sets("uniform", n))
+    yardstick = Yardstick.of(make_sets("uniform", n))
     found = []
     for kind, size, bound in cases:
-        run = Run.prepare(_make_sets(kind, size, space=_space(n)), n_steps)
+        run = Run.prepare(make_sets(kind, size, space=_space(n)), n_steps)
         pair_bytes = run.check()
         yardstick.measure()
         repeats = bench.repeats if size == n else 1
@@ -72,7 +72,7 @@ def moving_growth(bench: Bench) -> None:
     sizes = (500, 1_000, 2_000) if bench.quick else (10_000, 20_000, 50_000, 100_000, 200_000, 400_000)
     first: tuple[float, float] | None = None
     for n in sizes:
-        run = Run.prepare(_make_sets("uniform", n), bench.size(2 * INTERVAL, 12), n_before=bench.size(INTERVAL, 6))
+        run = Run.prepare(make_sets("uniform", n), bench.size(2 * INTERVAL, 12), n_before=bench.size(INTERVAL, 6))
         run.check()
         seconds = run.time_steps()
         first = first or (seconds, run.n_pairs)
@@ -217,7 +217,7 @@ def count_meetings(
     return n
 
 
-def _make_sets(kind: Distribution, n: int, space: float | None = None) -> MovingSets:
+def make_sets(kind: Distribution, n: int, space: float | None = None) -> MovingSets:
     """Sets with the density of 10k objects in 1000 x 1000, unless `space` is given. Updated objects get new places."""
     space = space or _space(n)
     return MovingSets(kind, n, n, INTERVAL, space=space, object_share=SIDE / space, jumps=True)

@@ -13,6 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from vedette.backtesting.backtest import backtest
+    from vedette.backtesting.result import Backtest
     from vedette.data.matches import Matches
     from vedette.data.schema import Schema
     from vedette.errors import (
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from vedette.operators.moving_join.zone_set import ZoneSet
     from vedette.operators.window_join.query_set import JoinQuerySet
     from vedette.queries.query_set import QuerySet
+    from vedette.queries.why import Why
     from vedette.registry.registry import Registry
 
 __version__ = "0.1.0"
@@ -45,6 +48,8 @@ _HOMES = {
     "MovingJoin": "vedette.operators.moving_join.moving_join",
     "ZoneSet": "vedette.operators.moving_join.zone_set",
     "QuerySet": "vedette.queries.query_set",
+    "Backtest": "vedette.backtesting.result",
+    "Why": "vedette.queries.why",
     "Matches": "vedette.data.matches",
     "Registry": "vedette.registry.registry",
     "Schema": "vedette.data.schema",
@@ -59,11 +64,13 @@ _HOMES = {
     "PipelineError": "vedette.errors",
     "RegistryError": "vedette.errors",
     "ConflictError": "vedette.errors",
+    "backtest": "vedette.backtesting.backtest",
     "read_geojson": "vedette.files.geojson",
 }
 
 __all__ = [
     "AnswerError",
+    "Backtest",
     "BandQuerySet",
     "ConflictError",
     "FileError",
@@ -81,7 +88,9 @@ __all__ = [
     "SchemaError",
     "SnapshotError",
     "VedetteError",
+    "Why",
     "ZoneSet",
+    "backtest",
     "read_geojson",
 ]
 

@@ -18,6 +18,7 @@ _EXTRAS = {
     "plots": ("matplotlib", "matplotlib"),
     "postgres": ("psycopg", "psycopg"),
     "spark": ("pyspark", "PySpark"),
+    "webhook": ("aiohttp", "aiohttp"),
 }
 _OLDEST = {"spark": "4.0"}  # the versions before it lack modules that are imported
 

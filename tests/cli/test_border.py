@@ -255,7 +255,10 @@ def test_cross_reports_keys_that_jump_over_a_range(run, tmp_path):
         (["--expire-after", "600"], "--expire-after must be a duration such as '5 minutes'; got 600"),
         (["--margin", "-1"], "--margin must be a number of 0 or more"),
         (["--margin", "prise=1"], "margin names 'prise', which is not a numeric field"),
-        (["--margin", "price=much"], "--margin must be a number, or price=0.5 for one field; got 'price=much'"),
+        (
+            ["--margin", "price=much"],
+            "--margin must be a number, price=0.5 for one field, or metres such as 50m; got 'price=much'",
+        ),
         (["--margin", "1", "--margin", "price=2"], "give --margin once, or once per field, such as price=0.5; got "),
         (
             ["--margin", "price=1", "--margin", "price=2"],
@@ -404,3 +407,28 @@ def test_no_event_in_spark_leaves_the_header(spark, run, tmp_path):
 def test_counts_show_on_a_terminal_and_not_when_quiet(terminal_output, tmp_path):
     assert "5 rows, 3 events, 2 keys" in terminal_output(*border(tmp_path, "-o", tmp_path / "o.csv"))
     assert terminal_output(*border(tmp_path, "-o", tmp_path / "o.csv", "--quiet")) == ""
+
+
+def test_events_have_columns_of_their_rows_and_ids(run, tmp_path):
+    arguments = border(tmp_path, "--column", "price", "--column", "symbol", "--schema", "ts timestamp, price double")
+    code, out, _ = run(*arguments)
+    header, *lines = out.replace('"', "").splitlines()
+
+    assert (code, header) == (0, "key,time,query,event,reason,price,symbol,event_id")
+    assert [line.split(",")[5:7] for line in lines] == [["39.5", "IBM"], ["40.5", "IBM"], ["39", "SAP"]]
+
+
+def test_bounds_that_move_with_now_pass_silent_keys(run, tmp_path):
+    rows, out = write_rows(tmp_path / "rows.csv"), tmp_path / "events.jsonl"
+    queries = tmp_path / "queries.csv"
+    queries.write_text("id,where\nfresh,ts > now() - INTERVAL 2 MINUTES\n")
+
+    code, _, _ = run("border", rows, "--queries", queries, "--key", "symbol", "--time", "ts", "-o", out)
+
+    assert code == 0
+    events = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(e["key"], e["time"][11:19], e["event"], e["reason"]) for e in events] == [
+        ("IBM", "14:00:00", "enter", "first"),
+        ("SAP", "14:00:00", "enter", "first"),
+        ("SAP", "14:02:00", "exit", "time"),
+    ]

@@ -393,3 +393,19 @@ def test_a_check_with_rows_warns_of_a_query_that_matches_most_of_them(run, tmp_p
     assert code == 0
     assert out.startswith("warning: matches 60% of the 100 rows of the sample, more than 10%: ")
     assert run("query", "check", "price < 5", *schema, "--rows", tmp_path / "none.csv")[0] == 2
+
+
+def test_now_is_one_moment_for_all_rows_of_a_match(run, tmp_path):
+    rows, queries, out = tmp_path / "rows.csv", tmp_path / "queries.csv", tmp_path / "hits.csv"
+    rows.write_text("n,ts\n1,2026-03-01T11:56:00Z\n2,2026-03-01T11:54:00Z\n")
+    queries.write_text("id,where\nfresh,ts > now() - INTERVAL 5 MINUTES\n")
+    match = ("match", rows, "--queries", queries, "--time-zone", "Europe/Berlin", "-o", out)
+
+    code, _, _ = run(*match, "--now", "2026-03-01 13:00:00")
+
+    assert code == 0
+    assert [line.split(",")[0] for line in out.read_text().splitlines()[1:]] == ["1"]
+    code, _, err = run(*match, "--now", "soon")
+    assert (code, "--now must be a timestamp such as '2026-03-01 12:00:00'; got 'soon'" in err) == (2, True)
+    code, _, err = run(*match, "--now", "2026-03-01", "--spark")
+    assert (code, "--now is not supported with --spark" in err) == (2, True)

@@ -77,3 +77,40 @@ def test_a_misspelled_option_of_the_library_is_named_as_on_the_command_line(run,
     code, _, err = run("border", rows, "--queries", queries, "--key", "k", "--time", "t", "--late", "never")
 
     assert (code, err) == (2, "vedette: --late must be one of: 'drop', 'apply'; got 'never'\n")
+
+
+@pytest.mark.parametrize("path", LEAVES, ids=" ".join)
+def test_a_paragraph_of_help_is_one_line_where_there_is_room(path):
+    text = help_of(path).split("╭")[0]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+
+    paragraphs = [" ".join(each.split()) for each in (LEAVES[path].callback.__doc__ or "").split("\n\n")]
+    assert lines[1:] == [each.split("\f")[0] for each in paragraphs]
+
+
+def test_an_option_of_another_command_is_named_with_that_command(run, tmp_path):
+    code, _, err = run("match", tmp_path / "rows.csv", "--queries", tmp_path / "queries.csv", "--key", "k")
+
+    assert code == 2
+    assert "No such option: --key; it is an option of: border" in " ".join(err.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "content", "message"),
+    [
+        (("match", "rows.csv", "--queries"), "id,where\nq,x > 1\nr,x > 2\nq,x > 3\n", "query 'q'"),
+        (("join", "--left", "rows.csv", "--right", "rows.csv", "--value", "x", "--bands"),
+         "id,low,high\nq,1,2\nr,1,2\nq,2,3\n", "band 'q'"),
+        (("join", "--left", "rows.csv", "--right", "rows.csv", "--time", "x", "--rows", "3", "--queries"),
+         "id,where\nq,left.x > 1\nr,left.x > 2\nq,left.x > 3\n", "query 'q'"),
+    ],
+)  # fmt: skip
+def test_an_id_twice_in_a_file_is_refused_with_both_lines(run, tmp_path, monkeypatch, arguments, content, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text("id,x\n1,2\n")
+    (tmp_path / "queries.csv").write_text(content)
+
+    code, _, err = run(*arguments, "queries.csv")
+
+    expected = f"vedette: queries.csv, line 4: {message}: its id is also in line 2; each id must be unique in a file\n"
+    assert (code, err) == (2, expected)

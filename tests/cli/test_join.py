@@ -372,7 +372,7 @@ OPTIONS = [
     (["--time", "left=ts", "--left-time", "ts"], "give --time once for all streams, or once per stream as NAME=..."),
     (["--time", "ts", "--within", "5 s", "--rows", "3"], "--within and --rows both give the window of the left stream"),
     (["--time", "ts", "--rows", "few"], "--rows must be a whole number above 0; got 'few'"),
-    (["--time", "ts", "--schema", "left=price real"], "real"),
+    (["--time", "ts", "--schema", "left=price money"], "money"),
     (["--time", "ts", "--value", "price"], "--value is for --bands; queries name their fields themselves"),
     (
         ["--time", "ts", "--stream", "more"],
@@ -423,7 +423,7 @@ def test_one_file_is_not_enough_for_a_join(run, tmp_path):
         ),
         (("b", NEAR, "", 0), "line 3: query 'b': rows must be a whole number above 0; got '0'"),
         (("b", NEAR, "", "1.5"), "line 3: query 'b': rows must be a whole number above 0; got '1.5'"),
-        (("a", NEAR, "1 s", ""), "line 3: query 'a': id 'a' "),
+        (("a", NEAR, "1 s", ""), "line 3: query 'a': its id is also in line 2; each id must be unique in a file"),
         (("b", "", "1 s", ""), "line 3: query 'b': it has no text under 'where'"),
     ],
 )
@@ -521,7 +521,12 @@ def test_no_pair_of_bands_leaves_the_header_in_its_types(run, tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--value", "price"], "the left rows have no column 'price' for the value; they have: id, value"),
+        (
+            ["--value", "price"],
+            "the left rows have no column 'price' for the value; they have: id, value; name the column: "
+            "--value COLUMN, or --value left=COLUMN for one side",
+        ),
+        (["--value", "valu"], "the left rows have no column 'valu' for the value; they have: id, value; did you mean"),
         (["--right-id", "key"], "the right rows have no column 'key' for the id"),
         (["--report", "all"], "--report must be one of: 'pairs', 'queries'; got 'all'"),
         (["--within", "5 s"], "--within is for joins of --queries; bands join all values of both files"),
@@ -543,7 +548,7 @@ def test_invalid_options_of_bands_are_reported_in_a_sentence(run, tmp_path, more
         (("b", 3, 2), "line 3: band 'b': its low 3 is above its high 2; a band needs low <= high"),
         (("b", "nan", 2), "line 3: band 'b': its low is 'nan'; it must be a number, or empty"),
         (("b", 1, "much"), "line 3: band 'b': its high is 'much'; it must be a number"),
-        (("a", 1, 2), "line 3: band 'a': id 'a' "),
+        (("a", 1, 2), "line 3: band 'a': its id is also in line 2; each id must be unique in a file"),
     ],
 )
 def test_an_error_in_a_band_is_reported_with_its_line_or_skipped(run, tmp_path, band, message):

@@ -1073,3 +1073,48 @@ def test_the_first_invalid_line_of_a_file_is_reported(run, url, tmp_path):
 
     assert re.findall(r"line (\d)", err.split("skipped 3 bad")[0]) == ["3", "2", "4", "5"]
     assert f"skipped 3 bad queries of {file}: 'a', 'b', 'c'" in err
+
+
+def test_a_query_explains_a_row_as_the_library_does(run, url, tmp_path):
+    run("query", "add", "cheap", "symbol = 'IBM' AND price < 40")
+    queries = vd.QuerySet(SCHEMA)
+    queries.add("cheap", "symbol = 'IBM' AND price < 40")
+    row = {"symbol": "IBM", "price": 41.5}
+
+    code, out, _ = run("query", "why", "cheap", "--row", json.dumps(row))
+
+    assert (code, out) == (0, f"{queries.why('cheap', row)}\n")
+    told = json.loads(run("query", "why", "cheap", "--set", "alerts", "--row", json.dumps(row), "--json")[1])
+    assert told == queries.why("cheap", row).to_dict()
+    file = tmp_path / "rows.csv"
+    file.write_text("symbol,price\nIBM,41.5\nIBM,39\n")
+    told = json.loads(run("query", "why", "cheap", "--rows", str(file), "--json")[1])
+    assert [each["holds"] for each in told] == [False, True]
+
+
+def test_rows_of_why_have_the_types_of_the_set_and_are_checked(run, url):
+    registry = vd.Registry(url)
+    fields = "ts timestamp, d date, m decimal(10,2), x array<double>, o struct<a: double>, p map<string, double>"
+    registry.create("times", schema=fields)
+    text = "ts > now() - INTERVAL 1 HOUR AND d = DATE '2026-01-01' AND m > 1.5 AND o.a > x[0] AND p['k'] < 3"
+    registry.add("times", "q", text)
+    row = '{"ts": "2026-01-01T00:00:00Z", "d": "2026-01-01", "m": 1.75, "o": {"a": 2.5}, "x": [1.5], "p": {"k": 2.25}}'
+    asked = ("query", "why", "q", "--set", "times", "--now", "2026-01-01T00:30:00Z", "--row")
+
+    assert run(*asked, row)[1].startswith("query 'q' matches\n")
+    assert "is timestamp; cannot read 'noon' as one; write 2026" in run(*asked, '{"ts": "noon"}')[2]
+    assert "the row is not valid JSON" in run(*asked, "{")[2]
+    assert "a row is a JSON object" in run(*asked, "[1]")[2]
+    assert "give a row with --row" in run("query", "why", "q", "--set", "times")[2]
+    assert "no query 'p'" in run("query", "why", "p", "--set", "times", "--row", "{}")[2]
+
+
+def test_a_join_is_explained_for_a_row_of_each_stream(run, url):
+    registry = vd.Registry(url)
+    registry.create("pairs", kind="window join", left="x double", right="x double", windows="rows")
+    registry.add("pairs", "q", "left.x < right.x", rows=10)
+
+    code, out, _ = run("query", "why", "q", "--set", "pairs", "--row", '{"left": {"x": 1}, "right": {"x": 2.5}}')
+
+    assert (code, out.splitlines()[0]) == (0, "query 'q' matches")
+    assert '{"left": {...}, "right": {...}}' in run("query", "why", "q", "--set", "pairs", "--row", "{}")[2]

@@ -97,6 +97,7 @@ def test_every_registry_command_prints_one_summary_line_unless_quiet(files, run_
         f"query import {files}/more.csv",
         f"query export -o {files}/out.csv",
         "query check x\t>\t1 --schema x\tdouble",
+        'query why a --row {"x":3}',
         "query remove c",
         "registry compact",
         "registry stats",
@@ -110,5 +111,5 @@ def test_every_registry_command_prints_one_summary_line_unless_quiet(files, run_
         assert (code, err.count("\n")) == (0, 1), (words, err)
         assert err.startswith("vedette: ")
         assert err.endswith(" s\n")
-        if arguments[1] in ("list", "show", "history", "check", "compact", "stats", "pins", "verify"):
+        if arguments[1] in ("list", "show", "history", "check", "why", "compact", "stats", "pins", "verify"):
             assert run_with_summary(*arguments, "--quiet")[2] == "", words

@@ -8,14 +8,15 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
 
+from tests.java_options import JAVA
 from tests.ports import free_port
 
 SPARK_HOME = Path(pyspark.__file__).parent
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # starts faster
 N_WORKERS, N_SLOTS = 2, 2
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 SETTINGS = {
@@ -76,6 +77,19 @@ class Cluster:
         )
         assert done.returncode == 0, done.stderr[-8000:]
         return done.stdout
+
+    @contextmanager
+    def connect_server(self, *options):
+        """A Spark Connect server, which is an application of this cluster; its address."""
+        port, name = free_port(), "connect"
+        binding = {"spark.connect.grpc.binding.address": "127.0.0.1", "spark.connect.grpc.binding.port": port}
+        kind = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
+        self._run(name, [*self.submit_command(*options, **binding), *kind])
+        try:
+            self._wait(name, "Spark Connect server started at")
+            yield f"sc://127.0.0.1:{port}"
+        finally:
+            _end(self._processes.pop())
 
     def submit_command(self, *options, **settings):
         """The command spark-submit, for this cluster."""

@@ -6,6 +6,8 @@ import subprocess
 import tarfile
 import zipfile
 
+import pytest
+
 import vedette as vd
 from tests.deploy.environments import run
 from tests.docs_pages import ROOT
@@ -56,6 +58,7 @@ def test_commands_of_the_core_run(core, tmp_path):
     assert "hot" in done.stdout
 
 
+@pytest.mark.matrix  # PySpark is installed and started: a minute
 def test_the_source_archive_with_spark_runs_a_transform(environment, environments, tmp_path):
     python = environment("spark", f"{environments.source()}[spark]")
 

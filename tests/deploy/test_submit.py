@@ -1,4 +1,4 @@
-"""Jobs on a standalone cluster: spark-submit with the package in two ways.
+"""Jobs on a standalone cluster: spark-submit with the package in three ways, and a client of Spark Connect.
 
 Query sets are larger than a task may be, and the workers behave as if they ran on other hosts than the driver.
 """
@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
+import pyspark
 import pytest
 from spark import ticks
 from spark.streams import write_rows
 
+from tests.deploy.environments import run
 from tests.docs_pages import ROOT
 
 JOB = Path(__file__).with_name("job.py")
@@ -60,3 +63,40 @@ def test_a_job_with_a_wheel_as_a_python_file(standalone, environments, directory
 
     assert {Path(package).parts[-3] for _, package in told["workers"]} == {"vedette.zip"}
     assert "vedette.zip" in told["driver"]
+
+
+@pytest.mark.matrix
+def test_a_job_with_a_packed_environment(standalone, environments, environment, directory):
+    python = environment("packed", f"{environments.wheel()}[spark]")
+    archive = directory / "environment.tar.gz"
+    pack = [sys.executable, "-m", "venv_pack", "-q", "-p", python.parents[1], "-o", archive]
+    subprocess.run(pack, check=True)
+    (directory / "environment").symlink_to(python.parents[1])  # the driver uses the environment itself
+
+    told = check_answers(
+        standalone.submit(
+            JOB,
+            directory,
+            options=["--archives", f"{archive}#environment"],
+            cwd=directory,
+            PYSPARK_PYTHON="./environment/bin/python",
+        )
+    )
+
+    prefixes = {Path(prefix) for prefix, _ in told["workers"]}
+    assert {prefix.name for prefix in prefixes} == {"environment"}
+    assert not prefixes & {directory / "environment", python.parents[1]}  # it was unpacked for the executors
+    assert all(Path(package).is_relative_to(prefix) for prefix, package in told["workers"])
+
+
+@pytest.mark.matrix
+def test_a_client_of_a_connect_server_without_java(standalone, environments, environment, directory):
+    """It has only pyspark-client, of the newest release up to that of the server."""
+    client = environment("client", str(environments.wheel()), f"pyspark-client<={pyspark.__version__}")
+
+    with standalone.connect_server(*FOR_WORKERS) as address:
+        printed = run(client, JOB, directory, address, cwd=directory)
+
+    told = check_answers(printed[-1])
+    assert Path(told["driver"]).is_relative_to(client.parents[1])
+    assert {Path(package).parents[1] for _, package in told["workers"]} == {ROOT / "src"}

@@ -23,6 +23,10 @@ def feature(geometry: Any = SQUARE, **more: Any) -> dict[str, Any]:
     return {"type": "Feature", "properties": {}, "geometry": geometry} | more
 
 
+def spot(coordinates: Any, radius: Any, **more: Any) -> dict[str, Any]:
+    return feature({"type": "Point", "coordinates": coordinates}, properties={"radius": radius}, **more)
+
+
 def ring(*points: list[Any]) -> dict[str, Any]:
     return {"type": "Polygon", "coordinates": [list(points)]}
 
@@ -82,6 +86,21 @@ def test_ids_are_the_features_or_a_property_or_numbers(
     assert vd.read_geojson(write(*features), id_property=id_property)[0] == ids
 
 
+def test_points_with_a_radius_become_circles_in_metres(write: Any) -> None:
+    path = write(spot([4.35, 50.85], 500, id="depot"), feature(id="zone"), spot([-180, -4.5, 7], 0.5, id="line"))
+
+    ids, texts, properties = vd.read_geojson(path)
+
+    assert ids == ["depot", "zone", "line"]
+    assert texts[0] == "ST_DWithin(ST_Point(lon, lat), ST_Point(4.35, 50.85), 500, TRUE)"
+    assert texts[2] == "ST_DWithin(ST_Point(lon, lat), ST_Point(-180, -4.5), 0.5, TRUE)"
+    assert properties == [{"radius": 500}, {}, {"radius": 0.5}]
+    queries = vd.QuerySet("lon double, lat double")
+    queries.add_many(ids, texts)
+    places = [(4.356, 50.85), (4.358, 50.85), (180.0, -4.5), (3.5, 1.0)]
+    assert [queries.match_one({"lon": lon, "lat": lat}) for lon, lat in places] == [["depot"], [], ["line"], ["zone"]]
+
+
 def test_a_feature_or_a_geometry_alone_is_one_query(tmp_path: Path) -> None:
     path = tmp_path / "zone.json"
     for root in (feature(id="a"), SQUARE):
@@ -94,8 +113,17 @@ def test_a_feature_or_a_geometry_alone_is_one_query(tmp_path: Path) -> None:
     [
         (
             feature({"type": "Point", "coordinates": [1, 2]}),
-            "its geometry is a Point; a geofence is a Polygon or a Multi",
+            "its geometry is a Point without a property 'radius', the radius of a circle in metres",
         ),
+        (feature({"type": "LineString"}), "its geometry is a LineString; a geofence is a Polygon, a MultiPolygon or a"),
+        (spot([4.35, 50.85], -1), "a radius must be 0 or more, not -1"),
+        (spot([4.35, 50.85], 2.1e7), "a radius of 2.1e+07 metres is larger than half the earth"),
+        (spot([4.35, 50.85], "500 m"), "its property 'radius' is \"500 m\" instead of a number"),
+        (spot([4.35, 50.85], float("nan")), "its property 'radius' is NaN instead of a number"),
+        (spot([4.35, 50.85], True), "its property 'radius' is true instead of a number"),
+        (spot([50.85, 104], 5), "the coordinates look swapped: latitude is 104, beyond [-90, 90]"),
+        (spot([190, 4], 5), "the coordinates are out of range: longitude is 190, beyond [-180, 180]"),
+        (spot([4], 5), "its coordinates have [4] instead of a point such as [4.35, 50.85]"),
         (feature(None), "it has no geometry"),
         ([1, 2], "it is not an object with the type 'Feature'"),
         (SQUARE, "it is not an object with the type 'Feature'"),
@@ -150,13 +178,13 @@ def test_a_missing_id_property_is_reported(write: Any) -> None:
         ("\udcff", "zones.geojson is not JSON: "),
         (
             "[1]",
-            "is not GeoJSON with polygons: it is a list; it must be one of: FeatureCollection, Feature",
+            "is not GeoJSON with geofences: it is a list; it must be one of: FeatureCollection, Feature",
         ),
         (
             '{"type": "Topology"}',
-            "is not GeoJSON with polygons: its type is 'Topology'; it must be one of",
+            "is not GeoJSON with geofences: its type is 'Topology'; it must be one of",
         ),
-        ('{"type": ["Feature"]}', "is not GeoJSON with polygons: its type is ['Feature']"),
+        ('{"type": ["Feature"]}', "is not GeoJSON with geofences: its type is ['Feature']"),
         ('{"type": "FeatureCollection"}', "has no features; a FeatureCollection lists them under 'features'"),
         ('{"type": "FeatureCollection", "features": []}', "has no features"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
 import time
 
@@ -23,7 +24,7 @@ ASKER = """if True:
         global answered
         answered += 1
         if request["text"] == "hang" and Path("hang").exists():
-            print("hangs", flush=True)
+            os.write(1, b"hangs\\n")  # at once: two threads may write
             time.sleep(600)
         return {"pid": os.getpid(), "answered": answered, "text": request["text"]}
     asks = Leader(Path(sys.argv[1]), "job", work)
@@ -133,6 +134,34 @@ def test_a_slow_leader_is_waited_for(tmp_path, monkeypatch):
     first.resign()
 
 
+def test_another_takes_over_from_a_leader_that_ends_after_a_long_request(tmp_path, monkeypatch):
+    monkeypatch.setattr(leader, "STALLED_SECONDS", 0.4)
+    monkeypatch.setattr(leader, "_BEAT_SECONDS", 0.05)
+    is_asked = threading.Event()
+
+    def work_for_long(request):
+        is_asked.set()
+        time.sleep(60)
+
+    first, second = Leader(tmp_path, "job", work_for_long), Leader(tmp_path, "job", lambda request: {"done": True})
+    assert first._try_to_lead()
+    connections, accept = [], first._answer
+    monkeypatch.setattr(first, "_answer", lambda connection: (connections.append(connection), accept(connection)))
+
+    def end():
+        is_asked.wait()
+        time.sleep(0.6)  # longer than a leader may be silent
+        first.resign()
+        connections[0].shutdown(socket.SHUT_RDWR)
+
+    ending = threading.Thread(target=end)
+    ending.start()
+    assert second.ask({}) == {"done": True}
+    assert second.leads
+    ending.join()
+    second.resign()
+
+
 def test_a_long_path_and_long_messages_work(tmp_path):
     directory = tmp_path / ("d" * 120)
     directory.mkdir()
@@ -179,3 +208,43 @@ def test_a_fork_of_the_leader_does_not_keep_the_lock(tmp_path):
     os.close(writing)
     assert os.waitpid(child, 0)[1] == 0
     second.resign()
+
+
+def test_the_files_of_old_jobs_are_deleted_but_not_those_of_a_leader(tmp_path):
+    asks = {name: Leader(tmp_path, name, lambda request: request) for name in ("ended", "leads", "recent")}
+    for each in asks.values():
+        each.ask({})
+    asks["ended"].resign()
+    asks["recent"].resign()
+    long_ago = time.time() - 3 * 86_400
+    for name in ("ended", "leads"):
+        os.utime(tmp_path / f"{name}.lock", (long_ago, long_ago))
+
+    leader.remove_old_jobs(tmp_path)
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "leads.lock", "leads.socket", "recent.lock", "recent.socket"
+    ]  # fmt: skip
+    asks["leads"].resign()
+
+
+def test_a_job_that_begins_while_old_ones_are_deleted_keeps_its_socket(tmp_path, monkeypatch):
+    old, new = (Leader(tmp_path, "job", lambda request: request) for _ in range(2))
+    old.ask({})
+    old.resign()
+    long_ago = time.time() - 3 * 86_400
+    os.utime(tmp_path / "job.lock", (long_ago, long_ago))
+    unlink = os.unlink
+
+    def begin_and_unlink(path, **options):
+        if str(path).endswith(".socket") and not new._election.locked():
+            new._try_to_lead()
+        unlink(path, **options)
+
+    monkeypatch.setattr(os, "unlink", begin_and_unlink)
+    leader.remove_old_jobs(tmp_path)
+    monkeypatch.undo()
+    new.ask({})
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["job.lock", "job.socket"]
+    new.resign()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 
 import accounts
 import pytest
@@ -99,3 +101,27 @@ def test_without_a_directory_each_process_gets_an_equal_part(tmp_path):
     with budget.turn():
         assert budget.room(1000, 1000) == 1000 // (os.cpu_count() or 1)
         budget.use(1, 1, 1000)
+
+
+def test_a_directory_that_was_deleted_is_made_again(processes, tmp_path):
+    first, second, _ = processes
+    assert want(first, 400) == 400
+    shutil.rmtree(tmp_path / f"vedette-{os.geteuid()}")
+
+    assert want(first, 300) == 300
+    assert want(second, 900) == 700
+    assert want(first, 300) == 300
+
+
+def test_a_limit_is_divided_if_the_disk_is_full(tmp_path, monkeypatch):
+    budget = MemoryBudget("test", tmp_path)
+
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", fail)
+    for _ in range(2):
+        with budget.turn():
+            budget.use(min(900, budget.room(900, 1000)), 900, 1000)
+    with budget.turn():
+        assert budget.room(900, 1000) == 1000 // (os.cpu_count() or 1)

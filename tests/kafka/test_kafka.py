@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import time
@@ -51,7 +50,9 @@ def test_alerts_change_while_it_runs_and_nothing_is_lost_when_it_is_killed(broke
     for topic in ("ticks", "events"):
         broker.create(topic, partitions=2)
     out = broker.follow("events")
-    file = shutil.copy(market.FILE, tmp_path)
+    file = tmp_path / "pipeline.toml"
+    file.write_text(market.FILE.read_text().replace("[operator]\n", "[operator]\nshards = 2\n"))
+    assert "shards" in file.read_text()
     ticks = [list(market.make_ticks(part * N, N)) for part in range(3)]
 
     broker.write("ticks", ticks[0])

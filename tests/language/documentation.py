@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from vedette.data.schema import Schema
 
@@ -30,6 +33,36 @@ def sample() -> tuple[Schema, dict[str, list[Any]]]:
 def fence_sample() -> tuple[Schema, dict[str, list[Any]]]:
     """The schema and points of the examples of geofences."""
     return _read_sample(_section("Geofences"), "point")
+
+
+def array_sample() -> tuple[Schema, pa.Table]:
+    """The schema and rows of the examples of arrays and structs."""
+    text = _section("Arrays and structs")
+    found = re.search(r"```\n(.*?)\n```", text, re.DOTALL)
+    assert found
+    cells = [[_read_item(cell) for cell in line[1:]] for line in tables(text)["item"]]
+    rows = [
+        {
+            "tags": tags,
+            "sizes": sizes,
+            "m": None if m is None else list(m.items()),
+            "o": {"a": a, "c": {"e": e, "f": f}},
+        }
+        for tags, sizes, m, a, e, f in cells
+    ]
+    schema = Schema.parse(found.group(1))
+    return schema, pa.Table.from_pylist(rows, schema=schema.to_arrow())
+
+
+def array_conditions() -> list[tuple[str, set[int]]]:
+    """Conditions on arrays and structs, and the numbers of the rows they keep."""
+    return [(_code(line[0]), _rows(line[1])) for line in tables(PAGE.read_text())["array condition"]]
+
+
+def _read_item(cell: str) -> Any:
+    if cell == "":
+        return None
+    return cell if cell.isalpha() else json.loads(cell)
 
 
 def fences() -> list[tuple[str, set[int]]]:

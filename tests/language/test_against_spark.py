@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from language.plain import answers, columns_of
-from strategies import SCHEMA, Maker, Pair, mutate
+from strategies import NESTED, Maker, Pair, mutate
 
 from tests.profiles import scaled
 from vedette.data.schema import Schema
@@ -32,7 +32,7 @@ ZONES = ("UTC", "America/New_York", "America/Sao_Paulo", "Asia/Kathmandu")
 FAILED_JOB = re.compile(
     r"\[(DIVIDE_BY_ZERO|ARITHMETIC_OVERFLOW|CAST_|NUMERIC_VALUE_OUT|REMAINDER_BY|INVALID_FORMAT|BINARY_ARITH)"
 )
-schema = Schema.parse(SCHEMA)
+schema = Schema.parse(NESTED)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def spark_keeps(spark: Any, rows: dict[str, list[Any]], texts: list[str]) -> lis
 
     arrow = schema.to_arrow()
     table = pa.table({name: pa.array(column, arrow.field(name).type) for name, column in rows.items()})
-    frame = spark.createDataFrame(table).coalesce(1)
+    frame = spark.createDataFrame(table, str(schema)).coalesce(1)
     kept: list[set[int] | str] = []
     accepted: list[tuple[int, Any]] = []
     for place, text in enumerate(texts):
@@ -125,7 +125,7 @@ def test_what_spark_refuses_is_refused_and_what_both_take_means_the_same(interpr
     found: list[str] = []
     n_texts = N_PREDICATES // 4
     for number in range(-(-n_texts // 400)):
-        maker = Maker(random.Random(-SEED - number), hostile=True)
+        maker = Maker(random.Random(-SEED - number), hostile=True, nested=True)
         texts = [mutate(maker.predicate(1).ours, maker.random) for _ in range(min(400, n_texts))]
         pairs = [Pair.same(text) for text in texts]
         one, _ = differences(interpreted, pairs, maker.rows(20), "UTC", quiet=True)
@@ -139,7 +139,7 @@ def test_random_predicates_keep_the_rows_that_spark_keeps(interpreted: Any) -> N
     n_refused = 0
     found: list[str] = []
     for number in range(-(-N_PREDICATES // 400)):
-        maker = Maker(random.Random(SEED + number), hostile=True)
+        maker = Maker(random.Random(SEED + number), hostile=True, nested=True)
         pairs = [maker.predicate() for _ in range(min(400, N_PREDICATES))]
         one, refused = differences(interpreted, pairs, maker.rows(N_ROWS), ZONES[number % len(ZONES)])
         found += one

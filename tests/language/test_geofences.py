@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ import vedette as vd
 from vedette.data.boxes import CLOSED, Ranges
 from vedette.data.schema import Schema
 from vedette.language import Residual, check_text, compile_texts
-from vedette.language.geofences import bounds_of_circles, is_within
+from vedette.language.fence_bounds import bounds_of_circles
+from vedette.language.geofences import is_within
 from vedette.language.polygons import Polygons
 
 Polygon = list[list[tuple[int, int]]]  # the outer ring and the holes
@@ -136,10 +138,15 @@ def test_circles_hold_the_points_at_most_the_radius_away(x: int, y: int, radius:
     assert far == set(range(len(GRID))) - near | NOWHERE
 
 
+@cache
+def metres_apart(degrees: float, lat: float, other_lat: float) -> float:
+    return float(oracles.metres_between((degrees, lat), (0, other_lat)))
+
+
 @st.composite
 def conditions(draw: st.DrawFn, depth: int = 2) -> tuple[str, list[bool | None]]:
     """A condition of fences and comparisons, and its truth for every row of the grid."""
-    kind = draw(st.sampled_from(["polygon", "circle", "plain"] + ["and", "or", "not"] * (depth > 0)))
+    kind = draw(st.sampled_from(["polygon", "circle", "metres", "plain"] + ["and", "or", "not"] * (depth > 0)))
     known = [None if row in NULLS else False for row in range(N_ROWS)]
     if kind == "polygon":
         fence = draw(fences())
@@ -149,6 +156,10 @@ def conditions(draw: st.DrawFn, depth: int = 2) -> tuple[str, list[bool | None]]
         x, y, radius = draw(coordinate), draw(coordinate), draw(st.integers(0, 5))
         truth = [oracles.is_near(point, (x, y), radius) for point in GRID] + known[len(GRID) :]
         return f"ST_DWithin(ST_Point(x, y), ST_Point({x}, {y}), {radius})", truth
+    if kind == "metres":
+        x, y, radius = draw(coordinate), draw(coordinate), draw(st.sampled_from([0, 60_000, 300_000, 700_000]))
+        truth = [metres_apart(abs(px - x), py, y) <= radius for px, py in GRID] + known[len(GRID) :]
+        return f"ST_DWithin(ST_Point(x, y), ST_Point({x}, {y}), {radius}, TRUE)", truth
     if kind == "plain":
         bound = draw(st.integers(0, 6))
         return f"n < {bound}", [n < bound for n in GRID_ROWS["n"]]
@@ -453,8 +464,13 @@ NEAR = "ST_DWithin(ST_Point(lon, lat), ST_Point({}), {})"
         ),
         (
             CONTAINS.format("'POLYGON ((500000 6600000, 500100 6600000, 500100 6600100, 500000 6600000))'"),
-            "the coordinates are out of range: lon is 500000 to 500100, beyond [-180, 180]; the order is lon lat",
+            "the coordinates are out of range: lon is 500000 to 500100, beyond [-360, 360]; the order is lon lat",
             "'POLYGON ((500000 6600000, 500100 6600000, 500100 6600100, 500000 6600000))'",
+        ),
+        (
+            CONTAINS.format("'POLYGON ((-190 0, 190 0, 190 1, -190 1, -190 0))'"),
+            "the polygon spans 380 degrees of lon; 360 degrees are the whole earth",
+            "'POLYGON ((-190 0, 190 0, 190 1, -190 1, -190 0))'",
         ),
         (
             NEAR.format("1.3, 103.8", "0.1"),

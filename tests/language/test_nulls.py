@@ -8,6 +8,7 @@ import pytest
 from language.plain import answers, columns_of
 from strategies import NULL_CONDITIONS, NULL_VALUES, SCHEMA
 
+import vedette as vd
 from vedette import QuerySet
 from vedette.data.schema import Schema
 from vedette.errors import QueryError
@@ -127,6 +128,9 @@ def test_a_literal_pattern_with_an_invalid_escape_is_refused_anywhere(text: str)
         compile_texts([text], schema)
 
 
-def test_a_number_as_pattern_is_refused_beside_texts_that_have_strings() -> None:
-    with pytest.raises(QueryError, match="in quotes"):
-        compile_texts(["s LIKE 'a%'", "s LIKE 555"], schema)
+def test_a_number_as_pattern_is_a_string_beside_texts_that_have_strings() -> None:
+    queries = vd.QuerySet("s string")
+    queries.add_many(["a", "b", "c"], ["s LIKE 'a%'", "s LIKE 555", "s LIKE 5.50"])
+
+    assert queries.match_one({"s": "555"}) == ["b"]
+    assert queries.match_one({"s": "5.50"}) == ["c"]

@@ -36,7 +36,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def alerts() -> vd.QuerySet:
     queries = vd.QuerySet(SCHEMA)
-    queries.add_many(["sum", "more", "plain", "other"], ["i + j > 0", "i + j > 100", "i > 0", "j - i > 5"])
+    queries.add_many(["sum", "more", "plain", "other"], ["i + j > j - j", "i + j > 100 + j - j", "i > 0", "j - i > 5"])
     return queries
 
 
@@ -93,7 +93,7 @@ def test_a_removed_query_that_raises_does_not_stop_a_border_step(
     broken: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     queries = vd.QuerySet(SCHEMA)
-    queries.add_many(["sum", "plain"], ["i + j > 0", "i > 0"])
+    queries.add_many(["sum", "plain"], ["i + j > j - j", "i > 0"])
     monitor = queries.border(key="k", time="t")
     rows = {"k": ["a"], "i": [UNLUCKY], "j": [1], "t": np.array([0], "datetime64[s]")}
     monitor.step(rows)
@@ -104,6 +104,21 @@ def test_a_removed_query_that_raises_does_not_stop_a_border_step(
     monitor.step(rows | {"i": [1], "t": np.array([1], "datetime64[s]")})
 
     assert [line.split(" cannot")[0] for line in logged(caplog)] == ["query 'sum'"]
+
+
+def test_a_computed_field_that_raises_is_null_and_counted_once_per_row(
+    broken: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    queries = vd.QuerySet(SCHEMA)
+    queries.add_many(["sum", "more"], ["i + j > 0", "i + j > 100"])
+    rows = {"k": ["a"] * 3, "i": [1, UNLUCKY, 200], "j": [1] * 3, "t": np.arange(3).astype("datetime64[s]")}
+    monitor = queries.border(key="k", time="t")
+
+    assert queries.match(rows).counts.tolist() == [1, 0, 2]
+    assert queries.match(rows).n_failed == 1
+    assert monitor.step(rows).num_rows == 4
+    assert monitor.n_failed == 1
+    assert len(logged(caplog)) == 1
 
 
 @pytest.mark.parametrize("index", [None, "IBS-JS", "SJ-Join"])

@@ -11,9 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import vedette as vd
 from vedette.data.boxes import CLOSED, UNBOUNDED
-from vedette.data.schema import Type
-from vedette.language.ranges import Cut, after_prefix, bigint_in_doubles, decimal_in_doubles, integers_in_decimals
+from vedette.data.schema import INTEGER_BITS, Type
+from vedette.language.ranges import (
+    Cut,
+    after_prefix,
+    decimal_in_doubles,
+    integers_in_decimals,
+    integers_in_doubles,
+    integers_in_integers,
+    limits_of,
+)
 from vedette.language.times import Zone, days_of, parse_date, parse_timestamp
 
 COMPARE = {
@@ -42,16 +51,33 @@ def holds(cut: Cut, op: str, value: int) -> bool:
     st.one_of(st.integers(-(2**64), 2**64).map(float), st.floats(allow_nan=False)),
     st.integers(-1100, 1100),
     st.sampled_from(sorted(COMPARE)),
+    st.sampled_from(sorted(INTEGER_BITS)),
 )
-def test_a_bigint_is_compared_with_a_double_as_doubles(constant: float, shift: int, op: str) -> None:
+def test_an_integer_is_compared_with_a_double_as_doubles(constant: float, shift: int, op: str, name: str) -> None:
     near = 0 if not np.isfinite(constant) else int(constant)
-    value = min(max(near + shift, -(2**63)), 2**63 - 1)
+    least, greatest = limits_of(Type(name))
+    value = min(max(near + shift, least), greatest)
 
-    assert holds(bigint_in_doubles(np.array([constant])), op, value) == COMPARE[op](float(value), constant)
+    assert holds(integers_in_doubles(np.array([constant]), Type(name)), op, value) == COMPARE[op](
+        float(value), constant
+    )
+
+
+@given(
+    st.integers(-(2**63), 2**63 - 1) | st.integers(-200, 200),
+    st.integers(-3, 3),
+    st.sampled_from(sorted(COMPARE)),
+    st.sampled_from(sorted(INTEGER_BITS)),
+)
+def test_an_integer_is_compared_with_one_beyond_its_type(constant: int, shift: int, op: str, name: str) -> None:
+    least, greatest = limits_of(Type(name))
+    value = min(max(constant + shift, least), greatest)
+
+    assert holds(integers_in_integers(np.array([constant]), Type(name)), op, value) == COMPARE[op](value, constant)
 
 
 def test_nan_is_above_every_bigint() -> None:
-    cut = bigint_in_doubles(np.array([float("nan")]))
+    cut = integers_in_doubles(np.array([float("nan")]), Type("bigint"))
 
     assert holds(cut, "<", 2**63 - 1)
     assert not holds(cut, "=", 2**63 - 1)
@@ -149,3 +175,12 @@ def test_years_beyond_the_calendar_are_folded_into_it() -> None:
     far = days_of(12_024, 7, 1)
     assert far is not None
     assert zone.midnight(far) - far * 86_400_000_000 == 4 * 3_600_000_000  # summer time, as in 2024
+
+
+def test_a_long_decimal_of_a_list_is_rounded_to_the_type_of_the_whole_list() -> None:
+    queries = vd.QuerySet("k int")
+    queries.add("with a bigint", "k IN (1.0000000000000000000000000001, 9223372036854775295)")
+    queries.add("with an int", "k IN (1.0000000000000000000000000001, 5)")
+
+    assert queries.match_one({"k": 1}) == ["with a bigint"]  # as decimal(38,18)
+    assert queries.match_one({"k": 5}) == ["with an int"]

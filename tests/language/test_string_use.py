@@ -30,12 +30,12 @@ queries.add("bomb", bomb)
 queries.add("literal", f"{bomb} AND s > '{'a' * 1_000_000}'")
 queries.add("values", " OR ".join(f"x * x + {n} < 0" for n in range(2_000)))
 queries.add("good", "s LIKE '%a%'")
-limit = 6 << 30
+limit = 3 << 30
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-found = queries.match({"s": ["a" * 1000] * 200 + ["a" * 1_000_000], "x": [1.0] * 201, "z": [1] * 201})
+found = queries.match({"s": ["a" * 1000] * 100 + ["a" * 1_000_000], "x": [1.0] * 101, "z": [1] * 101})
 hits = found.to_arrow()["query"].to_pylist()
 print(hits.count("bomb"), hits.count("good"), found.n_failed)
-print(len(queries.match({"s": ["a"] * 150_000, "x": [1.0] * 150_000, "z": [1] * 150_000}).positions))
+print(len(queries.match({"s": ["a"] * 75_000, "x": [1.0] * 75_000, "z": [1] * 75_000}).positions))
 """
 
 
@@ -44,7 +44,7 @@ print(len(queries.match({"s": ["a"] * 150_000, "x": [1.0] * 150_000, "z": [1] * 
 def test_a_query_that_makes_huge_strings_or_many_values_does_not_exhaust_memory():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=290)
 
-    assert (done.returncode, done.stdout) == (0, "200 201 1\n300000\n"), done.stderr[-2000:]
+    assert (done.returncode, done.stdout) == (0, "100 101 1\n150000\n"), done.stderr[-2000:]
 
 
 TEXTS = [

@@ -37,8 +37,8 @@ TREES = {name: ast.parse(file.read_text()) for name, file in MODULES.items()}
 KERNELS = {f"{module}.{node.name}" for module, tree in TREES.items() for node in kernels_defined(tree)}
 
 
-def uses_of_kernels(module: str, tree: ast.AST) -> Iterator[Any]:
-    """Every expression that names a kernel: `match_rows`, or `cells.match_rows` of an imported module."""
+def uses_of_kernels(module: str, tree: ast.AST) -> Iterator[tuple[Any, str]]:
+    """Every expression that names a kernel, `match_rows` or `cells.match_rows` of an imported module; and its name."""
     names = {node.name: f"{module}.{node.name}" for node in kernels_defined(tree)}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
@@ -48,7 +48,7 @@ def uses_of_kernels(module: str, tree: ast.AST) -> Iterator[Any]:
         is_member = isinstance(used, ast.Attribute) and isinstance(used.value, ast.Name)
         name = f"{names.get(used.value.id)}.{used.attr}" if is_member else names.get(getattr(used, "id", ""))
         if name in KERNELS:
-            yield used
+            yield used, str(name)
 
 
 def faults(module: str, tree: ast.AST) -> Iterator[str]:
@@ -56,7 +56,7 @@ def faults(module: str, tree: ast.AST) -> Iterator[str]:
     for node in kernels_defined(tree):
         if len(node.args.args) > MAX_ARGUMENTS:
             yield f"line {node.lineno}: {node.name} has {len(node.args.args)} parameters"
-    for used in uses_of_kernels(module, tree):
+    for used, _ in uses_of_kernels(module, tree):
         place, call = f"line {used.lineno}: {ast.unparse(used)}", calls.get(id(used))
         if call is None:
             yield f"{place} is passed as a value, so its calls cannot be checked"

@@ -6,14 +6,15 @@ import os
 import pickle
 import shutil
 import stat
+import tempfile
 from pathlib import Path
 
 import accounts
 import pytest
 from numba.core import config
 
-from vedette.native import kernel_folder, kernels
-from vedette.native.kernel_folder import choose_folder, read_trusted
+from vedette.native import kernel_files, kernel_folder
+from vedette.native.kernel_folder import find_folders, read_trusted
 
 IS_COMPILED = not config.DISABLE_JIT
 # Prints the folder of the kernel, and whether it was found there.
@@ -22,7 +23,7 @@ ADD = """if True:
     sys.path.insert(0, sys.argv[1])
     import added
     assert added.add(1) == 2
-    print(added.add._cache._cache_file._folder, len(added.add.stats.cache_hits), flush=True)
+    print(added.add.stats.cache_path, len(added.add.stats.cache_hits), flush=True)
 """
 SOURCE = "from vedette.native.kernels import kernel\n@kernel\ndef add(x):\n    return x + 1\n"
 
@@ -39,9 +40,9 @@ class Planted:
 
 @pytest.fixture
 def fresh_choice():
-    choose_folder.cache_clear()
+    find_folders.cache_clear()
     yield
-    choose_folder.cache_clear()
+    find_folders.cache_clear()
 
 
 def run(folder, **variables):
@@ -65,12 +66,12 @@ def test_a_file_that_another_account_could_have_written_does_not_run(tmp_path, s
     folder, _ = run(sources, NUMBA_CACHE_DIR=str(caches))
     (kept,) = folder.glob("*.nbc")
     content = pickle.dumps(Planted(mark))
-    kept.write_bytes(kernels._checksum(content) + content)
+    kept.write_bytes(kernel_files.checksum(content) + content)
     assert run(sources, NUMBA_CACHE_DIR=str(caches)) == (folder, 0)
     assert mark.exists(), "what is planted where it is trusted runs, so that this test can fail"
     mark.rmdir()
 
-    kept.write_bytes(kernels._checksum(content) + content)
+    kept.write_bytes(kernel_files.checksum(content) + content)
     if harm == "folder":
         folder.chmod(0o777)
     elif harm == "parent":
@@ -91,16 +92,13 @@ def test_a_file_that_another_account_could_have_written_does_not_run(tmp_path, s
 def test_a_folder_of_another_account_is_not_used(tmp_path, sources, monkeypatch, fresh_choice):
     caches = tmp_path / "caches"
     folder, _ = run(sources, NUMBA_CACHE_DIR=str(caches))
-    assert choose_folder(str(folder)) == folder
-    choose_folder.cache_clear()
     if os.geteuid() == 0:
         os.chown(folder, accounts.OTHER, accounts.OTHER)
         used, n_hits = run(sources, NUMBA_CACHE_DIR=str(caches))
         assert (used != folder, n_hits) == (True, 0)
     else:
         monkeypatch.setattr(os, "geteuid", lambda: accounts.OTHER)
-    monkeypatch.setattr(kernel_folder, "account_directory", lambda name: tmp_path / name)
-    assert choose_folder(str(folder)) != folder
+        assert find_folders("added", folder.parent) == (None, ())
 
 
 def test_the_private_folder_is_in_the_user_cache_or_the_account_directory(tmp_path, monkeypatch, fresh_choice):
@@ -110,32 +108,67 @@ def test_the_private_folder_is_in_the_user_cache_or_the_account_directory(tmp_pa
     unsafe.chmod(0o777)
     monkeypatch.setenv("XDG_CACHE_HOME", str(home))
     monkeypatch.setattr(kernel_folder, "account_directory", lambda name: temporary / name)
+    in_home, in_temporary = home / "vedette" / "kernels" / "added", temporary / "kernels" / "added"
 
-    assert choose_folder(str(unsafe)).parent == home / "vedette"
-    choose_folder.cache_clear()
+    assert find_folders("added", unsafe) == (in_home, (in_home,))
+    find_folders.cache_clear()
     home.chmod(0o777)
-    assert choose_folder(str(unsafe)).parent == temporary / "kernels"
-    choose_folder.cache_clear()
+    assert find_folders("added", unsafe) == (in_temporary, (in_temporary,))
+    find_folders.cache_clear()
     temporary.chmod(0o777)
-    assert choose_folder(str(unsafe)) is None
+    assert find_folders("added", unsafe) == (None, ())
 
 
 def test_two_packages_have_separate_folders(tmp_path, monkeypatch, fresh_choice):
-    tmp_path.chmod(0o777)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(kernel_folder, "is_trusted_directory", lambda path: "unsafe" not in path)
-    made = {choose_folder(str(tmp_path / "unsafe" / name / "__pycache__")) for name in ("a", "b")}
 
-    assert len(made) == 2
+    assert len({find_folders(name, None).store for name in ("a", "b")}) == 2
 
 
 def test_a_link_to_a_folder_is_judged_by_its_target(tmp_path, monkeypatch, fresh_choice):
-    (tmp_path / "open").mkdir()
+    (tmp_path / "open" / "__pycache__").mkdir(parents=True)
     (tmp_path / "open").chmod(0o777)
     (tmp_path / "link").symlink_to(tmp_path / "open")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
 
-    assert choose_folder(str(tmp_path / "link")).is_relative_to(tmp_path / "home")
+    assert find_folders("added", tmp_path / "link").store.is_relative_to(tmp_path / "home")
+
+
+def test_a_folder_that_is_not_writable_is_read(tmp_path, monkeypatch, fresh_choice):
+    beside = tmp_path / "image" / "__pycache__"
+    beside.mkdir(parents=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    is_writable = kernel_folder._make_writable
+    monkeypatch.setattr(kernel_folder, "_make_writable", lambda folder: folder != beside and is_writable(folder))
+
+    folders = find_folders("added", beside.parent)
+
+    assert folders.store == tmp_path / "home" / "vedette" / "kernels" / "added"
+    assert folders.readable[:2] == (beside, folders.store)
+
+
+@pytest.mark.skipif(not IS_COMPILED or os.geteuid() != 0, reason="only root can start processes of other accounts")
+def test_another_account_uses_the_kernels_that_root_compiled_into_an_image():
+    with tempfile.TemporaryDirectory() as image:  # pytest's own folders are closed to other accounts
+        sources, homes = Path(image, "sources"), [Path(image, name) for name in ("first", "second")]
+        for each, mode in ((Path(image), 0o755), (sources, 0o755), *((home, 0o1777) for home in homes)):
+            each.mkdir(exist_ok=True)
+            each.chmod(mode)
+        (sources / "added.py").write_text(SOURCE)
+        folder, _ = run(sources)
+        (kept,) = folder.glob("*.nbc")
+        # The other account may not be able to read Python itself.
+        warm = "import numba, vedette.native.kernels\nassert numba.njit(lambda x: x + 2)(1) == 3\n"
+        script = warm + ADD.replace("    import added", "    become()\n    import added")
+
+        def run_as_other(home):
+            used, n_hits = accounts.end(accounts.start(script, sources, temporary=home, uid=accounts.OTHER))
+            return Path(used), int(n_hits)
+
+        assert (folder, run_as_other(homes[0])[1]) == (sources / "__pycache__", 0)  # mode 0600
+        kept.chmod(0o644)
+        used, n_hits = run_as_other(homes[1])
+        assert (used != folder, n_hits) == (True, 1)
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "writable by the group"])

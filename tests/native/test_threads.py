@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -88,6 +89,39 @@ def test_an_interruption_of_the_caller_waits_for_the_pieces_that_run():
         run_pieces(work, 2)
 
     assert len(ended) == 1
+
+
+def test_what_a_helper_raises_is_raised_even_if_it_ends_the_program():
+    caller = threading.current_thread()
+    barrier = threading.Barrier(2, timeout=60)
+
+    def work(piece):
+        barrier.wait()
+        raise PieceError if threading.current_thread() is caller else SystemExit
+
+    for _ in range(5):
+        with limited(2), pytest.raises(SystemExit):
+            run_pieces(work, 2)
+
+
+def test_threads_that_wait_keep_no_results():
+    class Result:
+        pass
+
+    kept = weakref.WeakSet()
+
+    def work(piece):
+        kept.add(made := Result())
+        return made
+
+    with limited(4):
+        for _ in range(20):
+            run_pieces(work, 8)
+    deadline = time.monotonic() + 60
+    while kept and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+    assert not kept
 
 
 def test_a_piece_has_one_thread_and_the_bound_and_the_context_of_the_caller():
@@ -174,10 +208,11 @@ def test_a_forked_process_starts_threads_of_its_own():
 
 
 def test_the_caller_works_alone_if_no_thread_can_start(monkeypatch):
-    def refuse(*_):
-        raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+    def refuse(_):
+        raise RuntimeError("can't create new thread at interpreter shutdown")
 
-    monkeypatch.setattr(threads, "_pool", lambda: SimpleNamespace(submit=refuse))
+    monkeypatch.setattr(threads, "_POOL", threads._Pool())
+    monkeypatch.setattr(threading.Thread, "start", refuse)
 
     with limited(4):
         assert run_pieces(lambda piece: piece, 6) == [0, 1, 2, 3, 4, 5]

@@ -30,7 +30,7 @@ def lines(table):
 # Border monitoring.
 
 
-@examples(0.5)
+@examples(0.25)
 @given(seed=seeds, has_delays=st.booleans())
 def test_border_monitors_catch_up(seed, has_delays):
     random_ = random.Random(seed)
@@ -80,7 +80,7 @@ def make_rows(random_, batch):
 # Window joins.
 
 
-@examples(0.5)
+@examples(0.25)
 @given(seed=seeds, times=st.sampled_from(["whole", "doubles", "none"]))
 def test_window_joins_catch_up(seed, times):
     random_ = random.Random(seed)
@@ -118,7 +118,7 @@ def test_a_window_join_that_catches_up_builds_no_lists():
 # Band joins.
 
 
-@examples(0.5)
+@examples(0.25)
 @given(seed=seeds, report=st.sampled_from(["pairs", "queries"]))
 def test_band_joins_catch_up(seed, report):
     random_ = random.Random(seed)
@@ -145,7 +145,7 @@ def value_rows(random_):
 # Moving joins.
 
 
-@examples(0.5)
+@examples(0.25)
 @given(
     seed=seeds,
     options=st.sampled_from([{}, {"expire_overdue": True}, {"static": "b"}, {"late": "drop"}]),

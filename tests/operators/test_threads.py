@@ -16,8 +16,8 @@ from vedette.native import concatenation, threads
 from vedette.operators.band_join.index import lookup
 from vedette.operators.border import changes, differences, event_pieces, finder
 from vedette.operators.moving_join import grid
-from vedette.operators.window_join import join, probe_pieces
-from vedette.queries import match, parts
+from vedette.operators.window_join import join, ordered_lists, probe_pieces
+from vedette.queries import match, match_pieces, parts
 
 N_THREADS = (1, 2, 5)
 
@@ -34,8 +34,9 @@ def _cut_small_batches():
         patch.setattr(grid, "PIECE_OBJECTS", 2)
         patch.setattr(join, "PIECE_ROWS", 1)
         patch.setattr(lookup, "PIECE", 1)
-        patch.setattr(match, "PIECE_ROWS", 2)
+        patch.setattr(match_pieces, "PIECE_ROWS", 2)
         patch.setattr(match, "COPIED_AT_ONCE", 2)
+        patch.setattr(ordered_lists, "PIECE_ARRIVALS", 2)
         patch.setattr(probe_pieces, "PIECE_CANDIDATES", 2)
         patch.setattr(probe_pieces, "PIECE_PROBES", 2)
         for module in (parts, match, dual):

@@ -310,7 +310,7 @@ def test_options_of_joins_are_for_all_streams_or_for_one(tmp_path):
     banded = options_of(band.operator, ["left", "right"])
 
     assert {name: value for name, value in joined.items() if "_" in name and value} == {
-        "left_time": "ts", "right_time": "ts", "left_id": "n", "right_id": "m"
+        "on_bad_row": "error", "left_time": "ts", "right_time": "ts", "left_id": "n", "right_id": "m"
     }  # fmt: skip
     assert {name: banded[name] for name in ("left_value", "right_value", "left_op", "right_op")} == {
         "left_value": "price", "right_value": "price", "left_op": "op", "right_op": "op"
@@ -334,5 +334,5 @@ def test_a_sink_without_a_format_is_one_mistake(tmp_path):
 
     assert message.endswith(
         "ticks.toml: sink 1.format: it is missing; a format that Spark writes as a stream: "
-        "kafka, parquet, json, console, delta"
+        "kafka, parquet, json, console, delta; or webhook"
     )

@@ -215,6 +215,15 @@ def test_a_residual_of_unknown_nodes_or_without_its_constants_is_refused():
             harmed.validate(queries.schema, range(1))
 
 
+def test_an_integer_and_a_decimal_of_many_digits_are_compared_after_loading_too():
+    queries = vd.QuerySet("i bigint, x double")
+    queries.add("above", "i > 1.0000000000000000000000000001 OR x + 1 > 3")
+
+    loaded = vd.QuerySet.from_bytes(queries.to_bytes())
+
+    assert [loaded.match_one({"i": i, "x": 0.0}) for i in (1, 2)] == [[], ["above"]]
+
+
 def test_a_file_is_validated_once_per_host_and_state_of_the_file(file, monkeypatch):
     validated = []
     validate = Part.validate

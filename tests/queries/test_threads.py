@@ -19,8 +19,9 @@ from vedette.indexes import dual
 from vedette.indexes.names import SAVED_INDEXES
 from vedette.language import raised
 from vedette.language.residual import Residual
-from vedette.native.threads import count_pieces
-from vedette.queries import match, parts
+from vedette.native.budget import OverBudgetError, bounded
+from vedette.native.threads import count_pieces, limited
+from vedette.queries import match, match_pieces, parts
 from vedette.settings import Settings
 
 # Boxes on one field and several, a query of several boxes, queries of no box, and residuals that fail for some rows.
@@ -36,7 +37,7 @@ TYPES = {"x": pa.int64(), "y": pa.float64(), "k": pa.string()}
 def _cut_small_batches():
     """Small batches are cut for threads, and decide which index of a `Dual` answers."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(match, "PIECE_ROWS", 3)
+        patch.setattr(match_pieces, "PIECE_ROWS", 3)
         patch.setattr(match, "COPIED_AT_ONCE", 4)
         for module in (parts, match, dual):
             patch.setattr(module, "MIN_ROWS", 8)
@@ -91,6 +92,32 @@ def test_pieces_of_an_answer_are_cut_at_the_same_rows(texts, rows, most, n_threa
     assert [(each.first_row, *content(each)) for each in several] == [(each.first_row, *content(each)) for each in one]
 
 
+@pytest.mark.parametrize("text", ["x BETWEEN {} AND {}", "k = 'a' AND x BETWEEN {} AND {}"])
+@given(
+    st.lists(st.tuples(st.integers(0, 8), st.integers(0, 4)), min_size=1, max_size=20),
+    st.sampled_from([None, "Lists", "Buckets", "Keyed"]),
+    rows,
+    st.integers(2, 5),
+    st.integers(40, 4000),
+)
+@examples(0.5)
+def test_counted_pieces_are_written_to_their_places(text, ranges, index, rows, n_threads, most):
+    index = index if index is None or (index == "Keyed") == text.startswith("k") else None
+    queries = QuerySet("x bigint, y double, k string", index=index)
+    queries.add_many(range(len(ranges)), [text.format(low, low + width) for low, width in ranges])
+    [part] = queries._compiled().compiled
+    one = queries.match(rows, threads=1)
+
+    assert content(queries.match(rows, threads=n_threads)) == content(one)
+    if part.counts_first and len(rows) >= match.MIN_ROWS:
+        with limited(n_threads), bounded(most):
+            if one.nbytes > most:
+                with pytest.raises(OverBudgetError):
+                    queries.find_matches(rows)
+            else:
+                assert content(queries.find_matches(rows)) == content(one)
+
+
 @pytest.mark.skipif(not IS_COMPILED, reason="thousands of boxes, over which no kernel differs")
 @pytest.mark.parametrize("residual", ["", " AND a + b < 1.5"])
 def test_a_batch_that_is_joined_is_joined_in_pieces(monkeypatch, residual):
@@ -126,7 +153,7 @@ def test_an_answer_beyond_the_limit_is_refused_in_the_same_words(monkeypatch):
 
 
 def test_a_query_that_cannot_be_evaluated_is_logged_once_by_its_id(monkeypatch, caplog):
-    queries = make_queries(["x + y > 3", "x > 2"])
+    queries = make_queries(["x + y <> 3", "x > 2"])
     rows = {"x": np.arange(40), "y": np.zeros(40), "k": ["a"] * 40}
     raised._logged.clear()
 
@@ -177,8 +204,8 @@ def test_a_set_can_be_pickled_after_several_threads_have_used_it():
 def test_the_setting_is_the_default(set_limits, monkeypatch):
     queries = make_queries(TEXTS)
     counts = []
-    monkeypatch.setattr(match, "count_pieces", lambda *n: counts.append(count_pieces(*n)) or counts[-1])
-    rows = {"x": np.arange(50) % 9, "y": np.zeros(50), "k": ["a"] * 50}
+    monkeypatch.setattr(match_pieces, "count_pieces", lambda *n: counts.append(count_pieces(*n)) or counts[-1])
+    rows = {"x": np.arange(100) % 9, "y": np.zeros(100), "k": ["a"] * 100}
     for n in (1, 2, 3):
         set_limits(threads=n)
         queries.match(rows)

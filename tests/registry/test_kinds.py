@@ -49,3 +49,16 @@ def test_an_unknown_kind_is_refused_with_the_nearest_one() -> None:
         find_kind("moving joins")
     with pytest.raises(vd.RegistryError, match="unknown kind"):
         find_kind(["match"])
+
+
+def test_a_border_set_refuses_a_use_of_now_that_no_monitor_can_follow(registry):
+    registry.create("fleet", schema="ts timestamp", kind="border")
+    registry.create("alerts", schema="ts timestamp")
+    registry.add("alerts", "odd", "coalesce(ts, now()) > TIMESTAMP '2026-01-01'")
+    registry.add("fleet", "fresh", "ts > now() - INTERVAL 1 DAY")
+
+    with pytest.raises(
+        vd.QueryError, match=r"query 'odd': border monitoring cannot follow now\(\) in 'coalesce'; compare"
+    ):
+        registry.add("fleet", "odd", "coalesce(ts, now()) > TIMESTAMP '2026-01-01'")
+    assert registry.set("fleet").version == 1

@@ -24,9 +24,10 @@ from vedette.host_files import checked_files, file_lease
 from vedette.queries import snapshot
 from vedette.registry.read import reader
 from vedette.registry.snapshots import bases as snapshots
+from vedette.registry.snapshots import compiled_set, host_copy
 from vedette.registry.snapshots import files as snapshot_files
-from vedette.registry.snapshots import host_copy
 from vedette.registry.snapshots.bases import Snapshots
+from vedette.registry.snapshots.compiled_set import build_set
 from vedette.registry.snapshots.lease import Lease
 from vedette.registry.store.tables import revisions, sets, versions
 from vedette.registry.write import sets as named_sets
@@ -75,6 +76,11 @@ def expected(state):
     return sorted((x, query) for x in range(10) for query, low in state.items() if low <= x <= low + 2)
 
 
+def build(bases, version):
+    """The set at a version, compiled without a base."""
+    return build_set(bases._database, bases._info, version)
+
+
 def bases_of(registry):
     return Snapshots(registry, registry.set("alerts"))
 
@@ -92,7 +98,7 @@ def test_every_version_opens_exactly_with_and_without_bases(registry, tmp_path):
             assert (queries.version, matched(queries)) == (version, expected(states[version]))
             bases.compact(version)
             if round_:
-                assert matched(bases.build(version)) == expected(states[version])
+                assert matched(build(bases, version)) == expected(states[version])
     assert [each.version for each in bases._list(12)] == [12, 11, 7]
     bases.compact(2)  # for a pipeline at this fixed version
     assert [each.version for each in bases._list(12)] == [12, 11, 2]
@@ -211,7 +217,7 @@ def test_a_disk_that_becomes_full_while_a_base_is_written_leaves_the_old_base(re
     bases = bases_of(registry)
     bases.compact(12)
     before = files(tmp_path)
-    whole = bases.build(13)
+    whole = build(bases, 13)
     whole.compact()
     whole.save(tmp_path / "whole")
     room = int(share * (tmp_path / "whole").stat().st_size)
@@ -279,12 +285,12 @@ def test_a_process_that_finds_many_changes_compacts_and_others_use_the_base(regi
 
 
 def test_a_base_that_is_built_from_the_database_has_recently_removed_queries(registry, monkeypatch):
-    monkeypatch.setattr(snapshots, "RETAINED_VERSIONS", 2)
+    monkeypatch.setattr(compiled_set, "RETAINED_VERSIONS", 2)
     for number in range(4):
         registry.add("alerts", f"q{number}", "x < 5")
     for number in range(4):
         registry.remove("alerts", f"q{number}")
-    queries = bases_of(registry).build(8)
+    queries = build(bases_of(registry), 8)
 
     assert sorted(queries.view().retained.ids.to_arrow().to_pylist()) == ["q2", "q3"]
 
@@ -504,7 +510,7 @@ def test_the_error_about_a_full_disk_shows_no_keys(stored, monkeypatch, full):
     def no_space(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    where, queries = registry.snapshot_files, bases_of(registry).build(4)
+    where, queries = registry.snapshot_files, build(bases_of(registry), 4)
     monkeypatch.setattr(host_copy, "_lock", no_space)
     monkeypatch.setattr(file_lease.tempfile, "mkdtemp", no_space)
     work = {"fetch": lambda: where.fetch(made.file, made.checksum), "write": lambda: where.write(queries, "new-4")}
@@ -575,14 +581,14 @@ def test_a_store_is_opened_once_per_process(stored, monkeypatch):
 def test_compacting_a_dropped_set_is_refused_and_leaves_no_file(registry, tmp_path, monkeypatch):
     fill(registry, 4)
     bases = bases_of(registry)
-    build = bases.build
+    build = compiled_set.build_set
 
-    def build_slowly(version):
-        built = build(version)
+    def build_slowly(*which):
+        built = build(*which)
         registry.drop("alerts")
         return built
 
-    monkeypatch.setattr(bases, "build", build_slowly)
+    monkeypatch.setattr(snapshots, "build_set", build_slowly)
     for _ in range(2):  # dropped during compilation, and before it
         with pytest.raises(vd.RegistryError, match="dropped"):
             bases.compact(4)

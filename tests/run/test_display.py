@@ -58,7 +58,7 @@ def test_json_has_the_batch_itself(status):
         "level": "info", "event": "batch", "pipeline": "ticks", "sink": "events", "batch": 3, "rows_in": 1000,
         "matches_out": 7, "malformed": 2, "rows_in_total": 2000, "matches_out_total": 14, "malformed_total": 4,
         "queries": 5_000_000, "version": 41, "batch_seconds": 1.25, "lag_rows": 12,
-        "lag_seconds": 0.5, "state_rows": 6, "state_bytes": 2_000_000,
+        "lag_seconds": 0.5, "state_rows": 6, "state_bytes": 2_000_000, "hits": {},
     }  # fmt: skip
 
 

@@ -30,6 +30,7 @@ retry_seconds = {retry_seconds}
 on_registry_outage = "{on_outage}"
 [operator]
 kind = "border"
+shards = 2
 key = "symbol"
 time = "ts"
 [[sink]]
@@ -114,16 +115,22 @@ class Outage(threading.Thread):
         self.cluster, self.seconds = cluster, seconds
         self.commits = folder / "checkpoint" / "events" / "commits"
         self.n_done = 0  # micro-batches before it was started again
+        self._has_ended = threading.Event()
 
     def run(self):
-        until = time.monotonic() + 600
-        while not self.count_done() and time.monotonic() < until:
-            time.sleep(0.01)
+        while not self.count_done():
+            if self._has_ended.wait(0.01):
+                return  # the pipeline has failed before
         self.cluster.stop()
         if self.seconds is not None:
             time.sleep(self.seconds)
             self.n_done = self.count_done()
             self.cluster.start()
+
+    def finish(self):
+        """Wait for the end of the thread, after the pipeline has ended."""
+        self._has_ended.set()
+        self.join()
 
     def count_done(self):
         return len(list(self.commits.glob("[0-9]*")))
@@ -134,7 +141,7 @@ def test_the_pipeline_continues_if_postgresql_comes_back_in_time(spark, run, tmp
 
     outage.start()
     code, _, err = run("run", write(retry_seconds=60))
-    outage.join()
+    outage.finish()
 
     assert code == 0, err
     assert 0 < outage.n_done < N_FILES
@@ -148,7 +155,7 @@ def test_the_pipeline_stops_if_postgresql_stays_unreachable_and_nothing_is_lost(
     outage.start()
     start = time.monotonic()
     code, out, err = run("run", write(retry_seconds=5))
-    outage.join()
+    outage.finish()
 
     assert (code, out) == (3, "")
     assert time.monotonic() - start < 250
@@ -181,7 +188,7 @@ def test_the_pipeline_continues_with_the_last_version_if_the_file_says_so(spark,
 
     outage.start()
     code, _, err = run("run", write(retry_seconds=1, on_outage="last"))
-    outage.join()
+    outage.finish()
 
     assert code == 0, err
     assert re.search(r"continues with version 1 of set 'alerts', the last known one", err)

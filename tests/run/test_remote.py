@@ -15,6 +15,7 @@ import pyspark
 import pytest
 
 import vedette as vd
+from tests.java_options import JAVA
 from tests.ports import free_port
 from tests.sinks import read_committed
 
@@ -32,6 +33,7 @@ url = "sqlite:///${{HERE}}/alerts.db"
 set = "alerts"
 [operator]
 kind = "border"
+shards = 2
 key = "symbol"
 time = "ts"
 [[sink]]
@@ -43,7 +45,6 @@ remote = "sc://127.0.0.1:{port}"
 settings = {{ "spark.sql.shuffle.partitions" = 2 }}
 """
 AVAILABLE_NOW = 'trigger = "available now"'
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # starts faster
 FAILING = 'select = ["symbol", "ts", "if(price > 41.5, raise_error(\'no such price\'), price) AS price"]'
 
 

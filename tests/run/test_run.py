@@ -169,7 +169,13 @@ def test_several_sinks_filter_and_encode(spark, run, tmp_path, registry, write):
     assert {name: batches["hits"][name] for name in ("rows_in", "matches_out", "queries", "version", "batch")} == {
         "rows_in": 5, "matches_out": 2, "queries": 1, "version": 1, "batch": 0
     }  # fmt: skip
-    assert records[-1]["sinks"]["encoded"] == {"rows_in": 5, "matches_out": 2, "malformed": 0, "batches": 1}
+    assert records[-1]["sinks"]["encoded"] == {
+        "rows_in": 5,
+        "matches_out": 2,
+        "malformed": 0,
+        "failed": 0,
+        "batches": 1,
+    }
     assert sorted(path.name for path in (tmp_path / "checkpoint").iterdir()) == ["encoded", "hits"]
 
 
@@ -501,7 +507,7 @@ def test_a_window_join_reads_two_streams(spark, run, tmp_path):
         (tmp_path / side).mkdir()
         row = {"symbol": "IBM", "price": price, "ts": "2026-03-02T14:00:00Z", "id": 7}
         (tmp_path / side / "a.json").write_text(json.dumps(row))
-    operator = 'kind = "window join"\ntime = "ts"'
+    operator = 'kind = "window join"\ntime = "ts"\nshards = 2'
     file = write_join(tmp_path, operator, "spreads", "")
 
     code, _, err = run("run", file)

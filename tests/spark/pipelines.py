@@ -10,9 +10,11 @@ import sys
 import time
 from pathlib import Path
 
+from tests.java_options import JAVA
+
 CLUSTER = {"master": "local-cluster[2,1,1024]", "spark.executor.memory": "512m"}
 CONNECT = {"remote": "local[2]"}
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # starts faster
+CONNECT_TO_CLUSTER = {"remote": CLUSTER["master"], "spark.executor.memory": "512m"}
 
 
 class Pipeline:

@@ -109,6 +109,18 @@ def test_two_sets_and_a_changed_set_are_different_artifacts(worker):
     assert [len(shipping.unpack(parcel)) for parcel in parcels] == [150_000, 160_000, 149_999]
 
 
+def test_a_copy_in_the_folder_of_a_session_is_found(worker):
+    first, other = "ba521fb8-18bd-4b35-a3ba-d18a896ba927", "147cdf07-124d-4600-84d6-210de2c549d9"
+    for name in (first, other, "another"):
+        (worker / name).mkdir()
+    parcel = pack_for_another_host(many_queries(), Session(worker / other))
+
+    assert shipping.unpack(parcel).match_one({"price": 7.25}) == [7]
+
+    (worker / other / parcel.artifact).rename(worker / "another" / parcel.artifact)
+    assert artifacts.find(parcel.artifact) is None
+
+
 def test_a_missing_copy_is_reported_with_what_to_do(worker):
     parcel = pack_for_another_host(many_queries(), Session(worker))
     (worker / parcel.artifact).unlink()

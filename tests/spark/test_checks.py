@@ -42,9 +42,9 @@ def test_other_state_stores_are_refused(provider):
 
 
 def test_a_release_without_stateful_streams_through_connect_says_what_works():
-    frame = SimpleNamespace(isStreaming=True, sparkSession=Session(), groupBy=lambda name: SimpleNamespace())
+    frame = SimpleNamespace(sparkSession=Session(), groupBy=lambda name: SimpleNamespace())
 
     with pytest.raises(
         vd.PipelineError, match=r"^PySpark \S+ has no stateful streams .* use Spark 4\.1 or later, or a"
     ):
-        run(frame, "0.1.0", {"is_timed": False}, StructType([]))
+        run(frame, "0.1.0", {"is_timed": False}, StructType([]), is_stream=True)

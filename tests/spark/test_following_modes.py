@@ -19,7 +19,8 @@ from spark.pipelines import CLUSTER, CONNECT, Pipeline
 N_BATCHES = 5
 # The sessions of a run, of which the first two are killed: as the program starts its streams one after another, first
 # when the joins are amid their batches, and then when the other two are.
-RUNS = {"sqlite": [CLUSTER, {"master": "local[2]"}, CONNECT], "postgresql": [{"master": "local[2]"}, CLUSTER, CLUSTER]}
+LOCAL = {"master": "local[2]"}
+RUNS = {"sqlite": [CLUSTER, LOCAL, CONNECT], "postgresql": [LOCAL, LOCAL, CLUSTER]}
 KILLS = [("moving join", "band join", "window join"), ("border", "match")]
 
 

@@ -12,6 +12,7 @@ from spark.test_shard_state import FACTS, Store, Sums
 import vedette as vd
 from vedette.registry.host import reader
 from vedette.registry.snapshots import bases as snapshots
+from vedette.registry.snapshots import compiled_set
 from vedette.spark.shards import state as shard_state
 from vedette.spark.shards.monitor_cache import MonitorCache
 from vedette.spark.shards.state import ShardState
@@ -184,7 +185,7 @@ def test_band_joins_continue_from_a_state_with_a_forgotten_base_version(tmp_path
 
 
 def test_band_joins_continue_from_a_state_older_than_the_bases(tmp_path, monkeypatch):
-    monkeypatch.setattr(snapshots, "RETAINED_VERSIONS", 2)
+    monkeypatch.setattr(compiled_set, "RETAINED_VERSIONS", 2)
     monkeypatch.setattr(snapshots, "FEW_CHANGES", 2)
     registry = vd.Registry(f"sqlite:///{tmp_path / 'bands.db'}")
     registry.create("bands", kind="band join")

@@ -33,6 +33,8 @@ schema = Schema.parse(SCHEMA)
 
 # Predicates over one schema become predicates over two streams: each field gets one of them.
 _SIDE_OF = {**dict.fromkeys("ixmbsdtw", "left"), **dict.fromkeys("jyncezur", "right")}
+_QUOTED = r"""\br'[^']*'|'(?:[^'\\]|\\.|'')*'|"[^"]*"|"""
+_OTHER = re.compile(_QUOTED + r"`?\b([khafvgoqlp])\b`?", re.IGNORECASE)  # fields that joins of this test do not use
 _NAME = re.compile(r"""\br'[^']*'|'(?:[^'\\]|\\.|'')*'|"[^"]*"|`([a-z])`|\b([ijxymnwbcszrdetu])\b""", re.IGNORECASE)
 
 
@@ -60,9 +62,16 @@ class JoinMaker(Maker):
         if depth and style < 0.6:
             return fill("NOT ({})", self.join(depth - 1))
         if style < 0.75:
-            one = self.box_atom() if self.chance(0.7) else self.residual_atom()
+            one = self.selection()
             return Pair(beside_stream(one.ours), beside_stream(one.spark))
         return self.pick(self.comparison, self.comparison, self.difference, self.difference, self.arithmetic)()
+
+    def selection(self) -> Pair:
+        """A predicate over the fields that have a stream."""
+        while True:
+            one = self.box_atom() if self.chance(0.7) else self.residual_atom()
+            if not any(found[1] for found in _OTHER.finditer(f"{one.ours} {one.spark}")):
+                return one
 
     def pair_of(self, *names: str) -> tuple[Pair, Pair]:
         """A field of one stream and one of the other."""

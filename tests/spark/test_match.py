@@ -128,6 +128,47 @@ def test_narrower_columns_and_names_in_another_case_are_read(spark):
     assert sorted(hits[0]["queries"]) == ["p", "t", "v"]
 
 
+NARROW = [(127, 32767, 2**31 - 1, 0.1, b"\xff"), (-128, -32768, -(2**31), 0.5, b""), (None,) * 5, (5, 5, 5, 5.0, b"a")]
+
+
+@pytest.mark.fast
+def test_fields_of_narrow_types_mean_what_filter_means(spark):
+    schema = "y tinyint, h smallint, i int, f float, k binary"
+    texts = [
+        "y + y > 0",
+        "h * 2S < 0",
+        "i + 1 > 0",
+        "f = 0.1F",
+        "f = 0.1",
+        "f > 0.1",
+        "k > X'7F'",
+        "i & 1 = 1",
+        "y > 127.5",
+    ]
+    queries = vd.QuerySet(schema)
+    queries.add_many(texts, texts)
+    rows = spark.createDataFrame(NARROW, schema)
+    tried = {
+        "y + y > 0": "try_add(y, y) > 0",
+        "h * 2S < 0": "try_multiply(h, 2S) < 0",
+        "i + 1 > 0": "try_add(i, 1) > 0",
+    }
+
+    found = {(row["query"], row["y"]) for row in rows.transform(vs.match(queries)).collect()}
+
+    assert found == {(text, row["y"]) for text in texts for row in rows.filter(tried.get(text, text)).collect()}
+
+
+def test_a_column_that_is_wider_than_its_field_is_refused(spark):
+    queries = vd.QuerySet("i int, f float")
+    queries.add_many(["i", "f"], ["i > 1", "f > 1"])
+
+    with pytest.raises(vd.RowError, match="field 'i' is int in the query set but bigint"):
+        spark.createDataFrame([(1, 1.0)], "i bigint, f float").transform(vs.match(queries))
+    with pytest.raises(vd.RowError, match="field 'f' is float in the query set but double"):
+        spark.createDataFrame([(1, 1.0)], "i int, f double").transform(vs.match(queries))
+
+
 def test_only_fields_that_queries_use_are_required(spark):
     queries = vd.QuerySet(SCHEMA)
     queries.add("cheap", "price < 10")
@@ -197,7 +238,7 @@ def test_an_unknown_output_is_refused(alerts):
 
 @pytest.mark.parametrize("output", ["pairs", "list"])
 def test_rows_with_long_texts_and_very_many_matches_are_answered_in_bounded_batches(spark, output):
-    n_queries, n_rows = 20_000, 40  # as pairs, 4 GB of text: more than an Arrow array of strings holds
+    n_queries, n_rows = 20_000, 22  # as pairs, 2.2 GB of text: more than an Arrow array of strings holds
     queries = vd.QuerySet("x bigint")
     queries.add_many(np.arange(n_queries), ["TRUE"] * n_queries)
     rows = spark.range(n_rows).select(f.col("id").alias("x"), f.repeat(f.lit("ab"), 2500).alias("text")).coalesce(1)
@@ -209,3 +250,40 @@ def test_rows_with_long_texts_and_very_many_matches_are_answered_in_bounded_batc
         assert tuple(counted) == (n_queries * n_rows, n_queries * n_rows, 5000)
     else:
         assert tuple(hits.selectExpr("count(*)", "sum(size(queries))").first()) == (n_rows, n_queries * n_rows)
+
+
+def test_now_is_one_moment_for_all_rows_of_a_batch(spark):
+    queries = vd.QuerySet("ts timestamp, n bigint")
+    queries.add("same", "ts = now()")
+    queries.add("recent", "ts > now() - INTERVAL 5 MINUTES AND n > 5")
+    queries.add("old", "ts < current_timestamp - INTERVAL 5 MINUTES")
+    rows = spark.range(10).selectExpr("id AS n").repartition(3).withColumn("ts", f.current_timestamp())
+
+    found = rows.transform(vs.match(queries))
+
+    assert found.columns == ["n", "ts", "query"], "the column of the moment is not part of the answer"
+    kept = sorted((row["n"], row["query"]) for row in found.collect())
+    assert kept == sorted([(n, "same") for n in range(10)] + [(n, "recent") for n in range(6, 10)])
+    lists = rows.transform(vs.match(queries, "list", observe="moments")).collect()
+    assert sorted(len(row["queries"]) for row in lists) == [1] * 6 + [2] * 4
+
+
+def test_maps_local_times_and_arrays_of_any_type_match_as_filter_keeps(spark):
+    rows = spark.sql(
+        """SELECT * FROM VALUES
+        (1, map('price', 39.5D, 'tax', 2D), TIMESTAMP_NTZ '2024-03-01 10:00:00', array(DATE '2024-03-01'), array(1Y)),
+        (2, map('price', CAST(NULL AS DOUBLE)), TIMESTAMP_NTZ '2024-03-01 09:00:00', array(), array(NULL, 5Y)),
+        (3, NULL, NULL, NULL, NULL) AS rows(id, m, at, days, ks)"""
+    )
+    texts = [
+        *("m['price'] < 40", "m.tax = 2", "map_contains_key(m, 'price')", "exists(map_values(m), x -> x > 5)"),
+        *("at > TIMESTAMP_NTZ '2024-03-01 09:30:00'", "at < TIMESTAMP '2024-03-01 09:30:00'", "hour(at) = 10"),
+        *("array_contains(days, DATE '2024-03-01')", "exists(ks, x -> x > 3)", "array_max(ks) = 5", "m IS NULL"),
+    ]
+    queries = vd.QuerySet("m map<string,double>, at timestamp_ntz, days array<date>, ks array<tinyint>")
+    queries.add_many(texts, texts)
+
+    hits = rows.transform(vs.match(queries)).select("id", "query").collect()
+    assert {(row["id"], row["query"]) for row in hits} == {
+        (row["id"], text) for text in texts for row in rows.filter(text).collect()
+    }

@@ -11,7 +11,9 @@ import sys
 
 import pytest
 from spark.modes import Run, run_and_kill
-from spark.pipelines import CLUSTER, CONNECT, JAVA, Pipeline
+from spark.pipelines import CLUSTER, CONNECT, Pipeline
+
+from tests.java_options import JAVA
 
 
 @pytest.fixture(scope="module")

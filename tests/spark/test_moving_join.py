@@ -260,16 +260,10 @@ def test_a_stream_continues_from_its_own_checkpoint_only(spark, tmp_path):
     run_stream(spark, join(*streams_of(spark, tmp_path), shards=4), tmp_path)
     write_sets(tmp_path, *(each[2:] for each in batches), first=2)
     a, b = streams_of(spark, tmp_path)
-    wrong = {
-        "the checkpoint was written with max_update_interval=6.0 but the stream has max_update_interval=7.0; "
-        "continue with the old value": {"max_update_interval": 7},
-        r"the checkpoint was written with a_id='id' \(bigint\) but the stream has a_id='k' \(string\)": {"a_id": "k"},
-    }
 
-    for message, options in wrong.items():
-        stream = join(a.selectExpr("*", "string(id) k"), b, **{"shards": 4} | options)
-        with pytest.raises(StreamingQueryException, match=f"SnapshotError: {message}"):
-            run_stream(spark, stream, tmp_path)
+    message = r"the checkpoint was written with a_id='id' \(bigint\) but the stream has a_id='k' \(string\)"
+    with pytest.raises(StreamingQueryException, match=f"SnapshotError: {message}"):
+        run_stream(spark, join(a.selectExpr("*", "string(id) k"), b, shards=4, a_id="k"), tmp_path)
     out = run_stream(spark, join(a, b, shards=4, late="error"), tmp_path)
     assert as_lines(out) == fleets.tell(*sets)
 

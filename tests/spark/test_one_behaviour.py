@@ -280,9 +280,23 @@ def pairs_at_the_end(lines):
     return [(1, *pair) for pair, n in sums.items() if n] + [line for line in lines if line[0] == 0]
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("case", CASES, ids=str)
+# Of each operator, one case with options is run from a file; the others are in the matrix.
+FROM_A_FILE = (
+    "border {'late': 'apply'}",
+    "window join {'late': 'apply'}",
+    "band join {'known_id': 'replace', 'unknown_id': 'error'}",
+    "moving join {'late': 'drop'}",
+)
+
+
+def tier_of(case, place):
+    return pytest.mark.matrix if place == "file" and str(case) not in FROM_A_FILE else pytest.mark.full
+
+
+@pytest.mark.parametrize(
+    ("case", "place"),
+    [pytest.param(case, place, marks=tier_of(case, place), id=f"{case}-{place}") for case in CASES for place in PLACES],
+)
 def test_an_operator_behaves_the_same_everywhere(request, run_with_summary, tmp_path, monkeypatch, case, place):
     monkeypatch.setattr("vedette.files.rows._BATCH_ROWS", 2)
     spark = request.getfixturevalue("spark") if place in ("spark", "file") else None

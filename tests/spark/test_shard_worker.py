@@ -36,7 +36,7 @@ def plan_of(operator, queries, answer, **more):
 def border():
     alerts = vd.QuerySet(SCHEMA)
     alerts.add_boxes(np.arange(50), {"x": (np.arange(50.0), np.arange(50.0) + 10)})
-    answer = ["bigint", "bigint", "bigint", "string", "string"]
+    answer = ["long", "long", "long", "string", "string"]
     return plan_of("border", alerts, answer, options={"key": "k", "time": "t"}), alerts.border(key="k", time="t"), 1
 
 
@@ -44,7 +44,7 @@ def window_join():
     pairs = vd.JoinQuerySet(left=SCHEMA, right=SCHEMA)
     pairs.add("near", "left.x - right.x BETWEEN -1 AND 1", within=3)
     more = {"options": TIMES, "streams": ["left", "right"], "time_type": "bigint"}
-    return plan_of("window_join", pairs, ["string", "bigint", "bigint"], **more), pairs.window(**TIMES), 2
+    return plan_of("window_join", pairs, ["string", "long", "long"], **more), pairs.window(**TIMES), 2
 
 
 @pytest.mark.parametrize("make", [border, window_join])

@@ -239,7 +239,7 @@ def test_a_worker_of_another_version_is_an_error(monkeypatch):
 def test_a_worker_without_the_package_says_what_to_install(tmp_path):
     parcel = shipping.pack(many_queries(3), None)
     function = shipping.worker_function(
-        _WORKER, "match_batches", parcel.sender, vars(parcel), {"price": 0}, "pairs", 1 << 20
+        _WORKER, "match_batches", parcel.sender, vars(parcel), {"price": 0}, "pairs", 1 << 20, False
     )
     (tmp_path / "function").write_bytes(cloudpickle.dumps(function))
     script = (

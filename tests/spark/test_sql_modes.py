@@ -1,21 +1,24 @@
-"""SQL functions, the format `vedette` and counts of workers, through Spark Connect and on a cluster of two workers."""
+"""SQL functions, the format `vedette` and counts of workers, through Spark Connect to a cluster of two workers."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import pytest
-from spark.pipelines import CLUSTER, CONNECT, Pipeline
+from spark.pipelines import CONNECT_TO_CLUSTER, Pipeline
+
+from vedette.spark.workers.top_queries import read_top
 
 pytestmark = pytest.mark.full
 PAIRS = sorted([n, "low"] for n in range(3)) + [[n, "failing"] for n in range(1, 10)]
 
 
-@pytest.fixture(scope="module", params=[CONNECT, CLUSTER], ids=["connect", "cluster"])
-def found(request, tmp_path_factory):
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
     directory = tmp_path_factory.mktemp("sql")
     with Pipeline("sql_pipeline.py", directory) as pipeline:
-        pipeline.start(**request.param)
+        pipeline.start(**CONNECT_TO_CLUSTER)
         pipeline.finish()
     return json.loads((directory / "found.json").read_text())
 
@@ -36,6 +39,8 @@ def test_a_write_is_one_version_which_later_queries_see(found):
 
 
 def test_counts_and_warnings_of_workers_reach_the_driver(found):
+    hits = read_top(found["match"].pop("hits"), 20)
     assert found["match"] == {"pairs": 15, "failed": 1, "version": 2, "warnings": ""}
+    assert hits == Counter(query for _, query in [*PAIRS, *((n, f"q{n}") for n in range(3))])
     assert (found["bands"]["unknown_ids"], found["bands"]["changes"]) == (2, 0)
     assert "to delete" in found["bands"]["warnings"]

@@ -108,6 +108,42 @@ def test_a_single_row_is_matched_like_a_batch(facts):
     assert sql.find_queries_of_row(facts, "alerts", None) == []
 
 
+NOON = datetime.datetime(2026, 3, 1, 12, tzinfo=datetime.UTC)
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    registry = vd.Registry(f"sqlite:///{tmp_path / 'fresh.db'}")
+    registry.create("fresh", schema="ts timestamp")
+    registry.add("fresh", "q", "ts > now() - INTERVAL 5 MINUTES")
+    yield QuerySource.read(registry.follow("fresh", version=1), "test", "match").pack_followed(is_live=True)
+    registry.close()
+
+
+def test_now_is_a_column_of_the_rows(fresh):
+    times = [NOON - datetime.timedelta(minutes=each) for each in (4, 5)]
+    plain = pa.record_batch({"ts": pa.array(times, pa.timestamp("us", "UTC"))})
+    rows = plain.append_column("now()", pa.array([NOON] * 2, pa.timestamp("us", "UTC")))
+
+    pairs = [pair for part in sql.match_table(fresh, 1 << 20, rows) for pair in part.to_pylist()]
+    assert pairs == [{"ts": times[0], "query": "q", "version": 1}]
+    names = pa.array(["fresh"] * 2)
+    assert sql.find_queries({"fresh": fresh}, 1 << 20, names, struct_of(rows)).to_pylist() == [["q"], []]
+    local = [time.astimezone().replace(tzinfo=None) for time in (*times, NOON)]
+    rows_of = [Row("ts", "now()")(time, local[2]) for time in local[:2]]
+    assert [sql.find_queries_of_row({"fresh": fresh}, "fresh", row) for row in rows_of] == [["q"], []]
+    with pytest.raises(
+        vd.PipelineError, match=r"uses now\(\), .* no moment; add the column `now\(\)`, as in SELECT \*, curr"
+    ):
+        list(sql.match_table(fresh, 1 << 20, plain))
+    with pytest.raises(vd.PipelineError, match=r"the struct has no moment; add current_timestamp\(\) AS `now\(\)`"):
+        sql.find_queries_of_row({"fresh": fresh}, "fresh", Row(ts=local[0]))
+    with pytest.raises(
+        vd.RowError, match=r"must be one moment for all rows: .*timestamp\[us, tz=UTC\], 2 of them distinct"
+    ):
+        list(sql.match_table(fresh, 1 << 20, plain.append_column("now()", plain.column(0))))
+
+
 @pytest.mark.parametrize(
     ("row", "message"),
     [

@@ -7,8 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from vedette.cli.backtest import backtest
 from vedette.cli.border import border
 from vedette.cli.command import new_group
+from vedette.cli.dead_letters import dead_letters_app
 from vedette.cli.demo import demo
 from vedette.cli.explain import explain
 from vedette.cli.init import init
@@ -20,16 +22,19 @@ from vedette.cli.registry import registry_app
 from vedette.cli.run import run
 from vedette.cli.set import set_app
 from vedette.cli.state import state_app
+from vedette.cli.warm import warm
 
 _COMMANDS: dict[str, Callable[..., Any]] = {
     "match": match,
     "border": border,
     "join": join,
     "moving": moving,
+    "backtest": backtest,
     "run": run,
     "init": init,
     "explain": explain,
     "demo": demo,
+    "warm": warm,
 }
 app = new_group(
     "vedette",
@@ -38,7 +43,7 @@ app = new_group(
     add_completion=True,
     pretty_exceptions_enable=False,
 )
-for group in (query_app, set_app, registry_app, state_app):
+for group in (query_app, set_app, registry_app, state_app, dead_letters_app):
     app.add_typer(group)
 
 

@@ -59,20 +59,64 @@ def border(
         typer.Option(
             "--margin",
             metavar="NUMBER",
-            help="How far outside a range a key must be to leave: 0.5, or price=0.5 for one field",
+            help="How far outside a range a key must be to leave: 0.5, price=0.5 for one field, or 50m on the earth",
             show_default="0",
         ),
     ] = None,
     cross: Annotated[
         bool, typer.Option("--cross", help="Emit enter and exit for a key that crosses a range between two rows")
     ] = False,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            metavar="COLUMN",
+            help="Write this column of the row that causes an event; several times for several columns",
+            show_default="none",
+        ),
+    ] = None,
+    cooldown: Annotated[
+        str | None,
+        typer.Option(
+            "--cooldown",
+            metavar="DURATION",
+            help="After an enter, hold back events of the key and the query for this time, such as: 1 hour",
+            show_default="none",
+        ),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Write only the first enter of a key into a query")] = False,
+    held_back: Annotated[
+        bool | None,
+        typer.Option(
+            "--held-back/--no-held-back",
+            help="Write how many events were held back before each",
+            show_default="if some can be",
+        ),
+    ] = None,
+    metadata: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metadata",
+            metavar="NAME",
+            help="Write this field of the query's metadata; several times for several fields",
+            show_default="none",
+        ),
+    ] = None,
+    event_id: Annotated[
+        bool | None,
+        typer.Option(
+            "--event-id/--no-event-id",
+            help="Write a stable id of each event",
+            show_default="with --column or --metadata",
+        ),
+    ] = None,
     spark: SparkOption = False,
     time_zone: ZoneOption = "UTC",
     skip_bad: SkipBadOption = False,
     repair: RepairOption = False,
     quiet: QuietOption = False,
 ) -> str:
-    """Write an event whenever a key enters or leaves a query: key, time, query, event and reason.
+    """Write an event whenever a key enters or leaves a query: key, time, query, event, reason, and asked columns.
 
     Rows are processed in the order of the file. At its end, time has passed until the latest row.
 
@@ -91,6 +135,12 @@ def border(
         "dwell": number_or_duration(dwell),
         "margin": read_margin(margin or []),
         "cross": cross,
+        "columns": columns or None,
+        "event_id": event_id,
+        "metadata": metadata or None,
+        "cooldown": number_or_duration(cooldown),
+        "once": once,
+        "held_back": held_back,
     }
     source = QueriesFile(queries, time_zone, skip_bad=skip_bad, repair=repair)
     return border_files(rows, source, out, options, schema=schema, spark=spark, quiet=quiet)

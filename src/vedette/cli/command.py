@@ -5,6 +5,7 @@ A command returns the summary of what it did, and the class prints it on standar
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import time
@@ -24,6 +25,13 @@ class Command(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         return hide_types_of_flags(super().get_params(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            _name_owners(error, ctx)
+            raise
 
     def invoke(self, ctx: Any) -> Any:
         start = time.perf_counter()
@@ -68,8 +76,24 @@ def new_group(name: str, help: str, commands: dict[str, Callable[..., Any]], **o
     options = {"add_completion": False, "no_args_is_help": True, "context_settings": HELP_NAMES, **options}
     group = typer.Typer(name=name, help=help, cls=Commands, **options)
     for each, command in commands.items():
-        group.command(each, cls=Command)(command)
+        group.command(each, cls=Command, help=_join_lines(command.__doc__))(command)
     return group
+
+
+def _join_lines(text: str | None) -> str:
+    """The paragraphs of a docstring, each on one line: the terminal's width decides where lines end."""
+    paragraphs = inspect.cleandoc(text or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+def _name_owners(error: Any, ctx: Any) -> None:
+    """If an option is unknown, add to the message which commands of the group have it."""
+    if type(error).__name__ != "NoSuchOption" or error.possibilities:  # its module depends on Typer's version
+        return
+    commands = getattr(ctx.parent and ctx.parent.command, "commands", {})
+    owners = [name for name, each in commands.items() if any(error.option_name in param.opts for param in each.params)]
+    if owners:
+        error.message += f"; it is an option of: {', '.join(owners)}"
 
 
 def hide_types_of_flags(params: list[Any]) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vedette.cli.options import (
+    NowOption,
     OutOption,
     QueriesOption,
     QuietOption,
@@ -22,6 +23,7 @@ def match(
     out: OutOption = None,
     spark: SparkOption = False,
     time_zone: ZoneOption = "UTC",
+    now: NowOption = None,
     skip_bad: SkipBadOption = False,
     repair: RepairOption = False,
     quiet: QuietOption = False,
@@ -31,4 +33,4 @@ def match(
     from vedette.files.queries import QueriesFile
 
     source = QueriesFile(queries, time_zone, skip_bad=skip_bad, repair=repair)
-    return match_files(rows, source, out, schema=schema, spark=spark, quiet=quiet)
+    return match_files(rows, source, out, schema=schema, spark=spark, now=now, quiet=quiet)

@@ -28,6 +28,9 @@ QueriesOption = Annotated[
 ZoneOption = Annotated[
     str, typer.Option("--time-zone", metavar="ZONE", help="Time zone for dates and for timestamps without one")
 ]
+NowOption = Annotated[
+    str | None, typer.Option("--now", metavar="TIME", help="What now() means in queries; by default the clock")
+]
 SkipBadOption = Annotated[bool, typer.Option("--skip-bad", help="Skip invalid queries, and list them")]
 RepairOption = Annotated[
     bool, typer.Option("--repair", help="Repair invalid polygons of a GeoJSON file, and list them")

@@ -181,10 +181,10 @@ def validate_axis(axis: Axis, type_: Type) -> None:
     """Raise DamageError unless an axis from a file is one that a field of this type may have."""
     check(isinstance(axis, Axis), "an axis has a wrong class")
     axis.validate()
-    if type_.name == "string" or (type_.name == "decimal" and type_.precision > INT64_DECIMAL_PRECISION):
-        fits = isinstance(axis, StringAxis if type_.name == "string" else WideAxis)
+    if type_.is_text or (type_.name == "decimal" and type_.precision > INT64_DECIMAL_PRECISION):
+        fits = isinstance(axis, StringAxis if type_.is_text else WideAxis)
     else:
-        dtype = np.float64 if type_.name == "double" else np.int64
+        dtype = np.float64 if type_.is_floating else np.int64
         fits = isinstance(axis, NumberAxis) and axis.cuts.dtype == dtype
     check(fits, f"the axis of a {type_.name} field has a wrong type")
     check(axis.n_cells < 1 << 31, "an axis has too many cells")
@@ -198,11 +198,11 @@ def build_axis(type_: Type, ranges: Sequence[Ranges | Nulls]) -> Axis:
         if isinstance(each, Ranges)
         for values, how in ((each.lows, each.low_ends), (each.highs, each.high_ends))
     ]
-    if type_.name == "string":
+    if type_.is_text:
         return StringAxis.build(np.concatenate([np.empty(0, object), *ends]))
     if type_.name == "decimal" and type_.precision > INT64_DECIMAL_PRECISION:
         return WideAxis.build(np.concatenate([np.empty(0, object), *ends]))
-    dtype = np.float64 if type_.name == "double" else np.int64
+    dtype = np.float64 if type_.is_floating else np.int64
     return NumberAxis.build(np.concatenate([np.empty(0, dtype), *ends]).astype(dtype, copy=False))
 
 

@@ -2,14 +2,18 @@
 
 | type                   | values                                              |
 | ---------------------- | --------------------------------------------------- |
-| bigint                 | int64                                               |
-| double                 | float64                                             |
+| integers               | int64                                               |
+| double, float          | float64; a float is one that 32 bits can hold       |
 | decimal, precision <= 18 | int64, unscaled at the field's scale              |
 | decimal above          | object array of Python integers, unscaled           |
 | boolean                | bool                                                |
 | date                   | int64, days since 1970-01-01                        |
 | timestamp              | int64, microseconds since 1970-01-01 00:00 UTC      |
+| timestamp_ntz          | int64, microseconds since 1970-01-01 00:00          |
 | string                 | an Arrow large_string array                         |
+| array                  | an Arrow large_list array of elements as above      |
+| binary                 | the same; a byte is the character with its number   |
+| map                    | an Arrow large_list array of keys and values        |
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from vedette.data.schema import Field, Type, arrow_type
+from vedette.data.schema import INTEGER_BITS, Field, Type, arrow_type, element_of, is_array, is_map, is_nested, value_of
 from vedette.errors import RowError
 from vedette.native.damage import DamageError, check
 
@@ -63,6 +67,8 @@ def read_column(array: pa.Array | pa.ChunkedArray, field: Field, time_zone: str 
         raise _wrong_type(array, field) from None
     if pa.types.is_null(array.type):
         return null_column(field.type, len(array))
+    if is_nested(field.type):
+        return _read_array(array, field, time_zone) if is_array(field.type) else _read_map(array, field, time_zone)
     readable, read = _READERS[field.type.name]
     if not readable(array.type, field.type):
         raise _wrong_type(array, field)
@@ -73,10 +79,87 @@ def read_column(array: pa.Array | pa.ChunkedArray, field: Field, time_zone: str 
     return column
 
 
+def _read_array(array: pa.Array, field: Field, time_zone: str) -> Column:
+    """Lists of any kind, with elements in their physical form and their nulls kept."""
+    if not _is_list(array.type):
+        raise _wrong_type(array, field)
+    try:
+        values = held_array(read_column(array.flatten(), Field(field.name, element_of(field.type)), time_zone))
+    except RowError:
+        raise _wrong_type(array, field) from None
+    return _lists_of(array, values)
+
+
+def _is_list(type_: pa.DataType) -> bool:
+    types: Any = pa.types
+    kinds = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view)
+    return any(is_kind(type_) for is_kind in kinds)
+
+
+def _lists_of(array: pa.Array, values: pa.Array) -> Column:
+    """The lists of an array over other values."""
+    valid = None if array.null_count == 0 else pc.is_valid(array).to_numpy(zero_copy_only=False)
+    lengths = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    starts = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int64())
+    return Column(pa.LargeListArray.from_arrays(starts, values), valid)
+
+
+def held_array(column: Column) -> pa.Array:
+    """The values of a column as an Arrow array in their physical form, with their nulls."""
+    values = column.values if isinstance(column.values, pa.Array) else pa.array(column.values)
+    return values if column.valid is None else pc.if_else(pa.array(column.valid), values, pa.scalar(None, values.type))
+
+
+def held_type(type_: Type) -> pa.DataType:
+    """The Arrow type of values in their physical form, of all but wide decimals."""
+    if is_array(type_):
+        return pa.large_list(held_type(element_of(type_)))
+    if is_map(type_):
+        return pa.large_list(pa.struct([("key", pa.large_string()), ("value", held_type(value_of(type_)))]))
+    return pa.large_string() if type_.is_text else pa.from_numpy_dtype(flat_dtype(type_))
+
+
+def _read_map(array: pa.Array, field: Field, time_zone: str) -> Column:
+    """A map of Arrow, a list of structs of a key and a value, or a struct: each of its fields that is not null."""
+    if pa.types.is_struct(array.type):
+        array = _entries_of_structs(array)
+    if pa.types.is_map(array.type):
+        entries = pa.ListArray.from_arrays(array.offsets, pa.StructArray.from_arrays([array.keys, array.items], _ENTRY))
+        array = pc.if_else(pc.is_valid(array), entries, pa.scalar(None, entries.type)) if array.null_count else entries
+    inner = array.type.value_type if _is_list(array.type) else None
+    if inner is None or not pa.types.is_struct(inner) or inner.num_fields != len(_ENTRY):
+        raise _wrong_type(array, field)
+    entries = array.flatten()
+    try:
+        keys = read_column(entries.field(0), Field(field.name, Type("string")))
+        values = read_column(entries.field(1), Field(field.name, value_of(field.type)), time_zone)
+    except RowError:
+        raise _wrong_type(array, field) from None
+    if keys.valid is not None:
+        raise RowError(f"field {field.name!r} has a map with a key that is null", field=field.name)
+    return _lists_of(array, pa.StructArray.from_arrays([keys.values, held_array(values)], _ENTRY))
+
+
+_ENTRY = ("key", "value")
+
+
+def _entries_of_structs(array: pa.Array) -> pa.Array:
+    """Structs as lists of names and values. A field that is null is no entry."""
+    names = [array.type.field(k).name for k in range(array.type.num_fields)]
+    rows = [None if row is None else [(k, v) for k, v in row.items() if v is not None] for row in array.to_pylist()]
+    types = {array.type.field(k).type for k in range(len(names))}
+    if len(types - {pa.null()}) > 1:
+        raise RowError("a map has values of one type; this one has: " + ", ".join(sorted(map(str, types))))
+    value = next(iter(types - {pa.null()}), pa.null())
+    return pa.array(rows, pa.map_(pa.string(), value))
+
+
 def _wrong_type(array: pa.Array | pa.ChunkedArray, field: Field) -> RowError:
     hint = "cast the column, or declare the field with the type of the rows"
-    if field.type.name == "bigint" and pa.types.is_floating(array.type):
+    if field.type.is_integer and pa.types.is_floating(array.type):
         hint += ' (in pandas, .astype("Int64") keeps integers with nulls as integers)'
+    if field.type.name == "timestamp_ntz" and pa.types.is_timestamp(array.type):
+        hint = "convert the column to local times without a time zone, or declare the field as timestamp"
     return RowError(f"field {field.name!r} is {field.type} in the schema but {array.type} in the rows; {hint}")
 
 
@@ -148,14 +231,41 @@ def join_columns(first: Column, second: Column) -> Column:
 def to_array(column: Column, type_: Type) -> pa.Array:
     """The column as an Arrow array of the type."""
     values, wanted, is_null = column.values, arrow_type(type_), None if column.valid is None else ~column.valid
+    if is_nested(type_):
+        return _to_nested(column, type_)
     if type_.name == "date":
         return pa.array(values, mask=is_null).cast(pa.int32()).cast(wanted)
-    if type_.name not in ("string", "decimal"):
+    if not type_.is_text and type_.name != "decimal":
         return pa.array(values, mask=is_null).cast(wanted)
     if type_.name == "decimal" and is_null is not None:
         values = np.where(is_null, 0, values)  # values of nulls are arbitrary
-    array = values.cast(wanted) if type_.name == "string" else _decimals(values, wanted)
+    if type_.name == "binary":
+        array = pa.array([text.encode("latin-1") for text in values.to_pylist()], wanted)
+    else:
+        array = values.cast(wanted) if type_.name == "string" else _decimals(values, wanted)
     return array if is_null is None else pc.if_else(pa.array(is_null), pa.scalar(None, wanted), array)
+
+
+def _to_nested(column: Column, type_: Type) -> pa.Array:
+    lists, wanted = column.values, arrow_type(type_)
+    if column.valid is not None:
+        lists = pc.if_else(pa.array(column.valid), lists, pa.scalar(None, lists.type))
+    lengths = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    starts = pa.array(offsets, mask=np.append(pc.is_null(lists).to_numpy(zero_copy_only=False), False))
+    held = lists.flatten()
+    if is_array(type_):
+        return pa.ListArray.from_arrays(starts, _to_inner(held, element_of(type_))).cast(wanted)
+    keys, values = held.field(0).cast(pa.string()), _to_inner(held.field(1), value_of(type_))
+    return pa.MapArray.from_arrays(starts, keys, values).cast(wanted)
+
+
+def _to_inner(held: pa.Array, type_: Type) -> pa.Array:
+    """Physical values in an array or a map as values of their type."""
+    valid = pc.is_valid(held).to_numpy(zero_copy_only=False)
+    plain = held if type_.is_text else held.fill_null(False if type_.name == "boolean" else 0)
+    values = plain.fill_null("") if type_.is_text else plain.to_numpy(zero_copy_only=False)
+    return to_array(Column(values, valid), type_)
 
 
 def _decimals(unscaled: NDArray[Any], type_: pa.DataType) -> pa.Array:
@@ -169,11 +279,18 @@ def _decimals(unscaled: NDArray[Any], type_: pa.DataType) -> pa.Array:
 
 
 def _filler(type_: Type, n: int) -> Any:
-    if type_.name == "string":
+    if is_nested(type_):
+        return pa.array([[]] * n, held_type(type_))
+    if type_.is_text:
         return pa.array([""] * n, pa.large_string())
     if type_.name == "decimal" and type_.precision > INT64_DECIMAL_PRECISION:
         return np.zeros(n, object)
-    return np.zeros(n, {"double": np.float64, "boolean": np.bool_}.get(type_.name, np.int64))
+    return np.zeros(n, flat_dtype(type_))
+
+
+def flat_dtype(type_: Type) -> Any:
+    """The dtype of values that are neither strings nor wide decimals."""
+    return np.float64 if type_.is_floating else np.bool_ if type_.name == "boolean" else np.int64
 
 
 def writable(array: NDArray[Any]) -> NDArray[Any]:
@@ -204,8 +321,36 @@ def _read_bigint(array: pa.Array, field: Field) -> NDArray[np.int64]:
     return _numbers(array, pa.int64())
 
 
+def _read_narrow(array: pa.Array, field: Field) -> NDArray[np.int64]:
+    """Integers of fewer than 64 bits, which are checked: in Python, NumPy and pandas, integers have 64."""
+    values = _numbers(array, pa.int64())
+    end = 1 << (INTEGER_BITS[field.type.name] - 1)
+    if pa.types.is_integer(array.type) and array.type.bit_width < INTEGER_BITS[field.type.name]:
+        return values
+    beyond = (values < -end) | (values >= end)
+    if array.null_count:
+        beyond &= pc.is_valid(array).to_numpy(zero_copy_only=False)
+    if beyond.any():
+        row = int(np.argmax(beyond))
+        raise RowError(
+            f"field {field.name!r} is {field.type}, but row {row} has {values[row]}; its values are from {-end} to "
+            f"{end - 1}; declare the field as bigint",
+            field=field.name,
+        )
+    return values
+
+
 def _read_double(array: pa.Array, field: Field) -> NDArray[np.float64]:
     return _numbers(array, pa.float64())
+
+
+def _read_float(array: pa.Array, field: Field) -> NDArray[np.float64]:
+    """Numbers rounded to 32 bits, as Spark casts them."""
+    if array.type == pa.float32():
+        return _numbers(array, pa.float64())
+    numbers = _numbers(array, pa.int64() if pa.types.is_integer(array.type) else pa.float64())
+    with np.errstate(over="ignore"):
+        return numbers.astype(np.float32).astype(np.float64)
 
 
 def _read_boolean(array: pa.Array, field: Field) -> NDArray[np.bool_]:
@@ -253,6 +398,31 @@ def _read_string(array: pa.Array, field: Field) -> pa.LargeStringArray:
     return array if pa.types.is_large_string(array.type) else array.cast(pa.large_string())
 
 
+def _read_binary(array: pa.Array, field: Field) -> pa.LargeStringArray:
+    return text_of_bytes(array.cast(pa.large_binary()))
+
+
+def text_of_bytes(array: pa.LargeBinaryArray) -> pa.LargeStringArray:
+    """Bytes as the characters with their numbers. UTF-8 keeps the order of characters, so it keeps that of bytes."""
+    _, offset_buffer, buffer = array.buffers()
+    if len(array) == 0 or offset_buffer is None:
+        return large_strings([""] * len(array))
+    offsets = np.frombuffer(offset_buffer, np.int64, len(array) + 1, 8 * array.offset)
+    held = np.empty(0, np.uint8) if buffer is None else np.frombuffer(buffer, np.uint8)[offsets[0] : offsets[-1]]
+    high = held >= 0x80
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(1 + high, dtype=np.int64)])
+    data = np.empty(starts[-1], np.uint8)
+    data[starts[:-1]] = np.where(high, 0xC0 | held >> 6, held)
+    data[starts[:-1][high] + 1] = 0x80 | held[high] & 0x3F
+    return strings_over(np.ascontiguousarray(starts[offsets - offsets[0]]), data, len(array))
+
+
+def _is_readable_binary(got: pa.DataType, wanted: Type) -> bool:
+    kinds = pa.types
+    is_plain = kinds.is_binary(got) or kinds.is_large_binary(got) or kinds.is_fixed_size_binary(got)
+    return bool(is_plain or kinds.is_binary_view(got))
+
+
 def _read_decimal(array: pa.Array, field: Field) -> NDArray[Any]:
     try:
         whole = array if pa.types.is_decimal(array.type) else array.cast(pa.decimal128(_UINT64_DIGITS, 0))
@@ -271,15 +441,27 @@ def _is_readable_decimal(got: pa.DataType, wanted: Type) -> bool:
     return bool(pa.types.is_decimal(got) and got.scale <= wanted.scale)
 
 
+def _is_readable_integer(got: pa.DataType, wanted: Type) -> bool:
+    return bool(pa.types.is_integer(got) and got != pa.uint64())
+
+
+def _is_readable_float(got: pa.DataType, wanted: Type) -> bool:
+    return bool(pa.types.is_floating(got) or pa.types.is_integer(got))
+
+
 _READERS: dict[str, Any] = {
-    "bigint": (lambda got, wanted: pa.types.is_integer(got) and got != pa.uint64(), _read_bigint),
-    "double": (lambda got, wanted: pa.types.is_floating(got) or pa.types.is_integer(got), _read_double),
+    "bigint": (_is_readable_integer, _read_bigint),
+    **dict.fromkeys(("int", "smallint", "tinyint"), (_is_readable_integer, _read_narrow)),
+    "double": (_is_readable_float, _read_double),
+    "float": (_is_readable_float, _read_float),
     "decimal": (_is_readable_decimal, _read_decimal),
     "boolean": (lambda got, wanted: pa.types.is_boolean(got), _read_boolean),
     "string": (
         lambda got, wanted: pa.types.is_string(got) or pa.types.is_large_string(got) or pa.types.is_string_view(got),
         _read_string,
     ),
+    "binary": (_is_readable_binary, _read_binary),
     "date": (lambda got, wanted: pa.types.is_date(got), _read_date),
     "timestamp": (lambda got, wanted: pa.types.is_timestamp(got), _read_timestamp),
+    "timestamp_ntz": (lambda got, wanted: pa.types.is_timestamp(got) and got.tz is None, _read_timestamp),
 }

@@ -33,6 +33,7 @@ class KeyedRows:
     time_type: str  # of TIME_TYPES
     columns: dict[str, Column]  # the fields that queries use
     n_null_keys: int  # rows that were dropped because they have no key
+    kept: NDArray[np.int64] | None = None  # the rows that have a key, if some were dropped
 
     def __len__(self) -> int:
         return len(self.times)
@@ -57,7 +58,7 @@ def read_keyed_rows(
             field=key,
         )
     columns = {name: column.take(kept) for name, column in columns.items()}
-    return KeyedRows(keys.take(kept).values, None, times[kept], time_type, columns, len(times) - len(kept))
+    return KeyedRows(keys.take(kept).values, None, times[kept], time_type, columns, len(times) - len(kept), kept)
 
 
 def read_time(value: Any, time_type: str, time_zone: str) -> Any:
@@ -149,8 +150,8 @@ def _find_column(frame: Frame, schema: Schema, name: str, role: str) -> tuple[An
     field = schema.find(name)
     if field is None:
         values = to_arrow(values, f"{role} {name!r}")
-        field = Field(name, Type(_type_of(values.type)))
-    return values, field
+        return values, Field(name, Type(_type_of(values.type)))
+    return values, Field(field.name, field.type.widest)
 
 
 def _type_of(type_: pa.DataType) -> str:

@@ -38,6 +38,10 @@ class Matches:
     def none(cls, n_rows: int) -> Matches:
         return cls(np.zeros(n_rows + 1, np.int64), np.empty(0, np.int32))
 
+    def write(self, positions: NDArray[np.int32]) -> None:
+        """Copy the positions into an array."""
+        positions[:] = self.positions
+
     @property
     def nbytes(self) -> int:
         """The memory of the pairs."""

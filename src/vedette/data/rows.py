@@ -14,22 +14,26 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from vedette.data.arrow_values import UNREADABLE, is_missing, to_arrow
 from vedette.data.columns import Column, large_strings, read_column, writable
 from vedette.data.frames import ambiguous, as_frame, check_array, find_twins
-from vedette.data.schema import Field, Schema, arrow_type
+from vedette.data.schema import INTEGER_BITS, Field, Schema, arrow_type, is_array, is_map
 from vedette.errors import RowError, closest, nearest, shown
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _ONE_VALUE = {  # the value of a single row for a type
-    "bigint": "a whole number from -2^63 to 2^63 - 1",
+    **{name: f"a whole number from -2^{bits - 1} to 2^{bits - 1} - 1" for name, bits in INTEGER_BITS.items()},
     "double": "a float or an int",
+    "float": "a float or an int",
     "decimal": "a decimal.Decimal or an int that fits the type",
     "boolean": "True or False",
     "string": "a str",
+    "binary": "bytes",
     "date": "a datetime.date",
     "timestamp": "a datetime.datetime",
+    "timestamp_ntz": "a datetime.datetime without a time zone",
 }
 _NUMBERS = {"double": np.dtype(np.float64), "bigint": np.dtype(np.int64)}
 
@@ -45,11 +49,13 @@ def read_rows(
     n_rows = frame.count_rows(or_else)
     columns = {}
     for name in fields:
-        values = frame.find(name)
-        if values is None:
-            raise lacks_field(name, frame.names)
         field = schema.find(name)
         assert field is not None
+        values = frame.find(name)
+        if values is None and field.path:
+            values = find_part(frame.find(field.column), field)
+        if values is None:
+            raise lacks_field(name, frame.names)
         columns[name] = read_values(values, field, time_zone)
     return columns, n_rows
 
@@ -75,8 +81,41 @@ def read_row(row: Mapping[str, Any], schema: Schema, fields: Collection[str], ti
             value = _find_folded(row, name, schema)
         field = schema.find(name)
         assert field is not None
+        if value is None and field.path:
+            value = _value_at(row, field)
         columns[name] = _read_value(value, field, time_zone)
     return columns
+
+
+def find_part(values: Any, field: Field) -> Any:
+    """The part of a column of structs that a field names; None if the column is None or lacks it."""
+    if values is None:
+        return None
+    structs: Any = to_arrow(values, f"field {field.column!r} (struct)")
+    for name in field.path[1:]:
+        if pa.types.is_null(structs.type):
+            return structs
+        if not pa.types.is_struct(structs.type):
+            raise RowError(f"field {field.name!r} is in a struct in the schema, but {structs.type} in the rows")
+        places = [k for k in range(structs.type.num_fields) if structs.type.field(k).name.lower() == name.lower()]
+        if len(places) > 1:
+            raise ambiguous(field.name, [structs.type.field(k).name for k in places])
+        if not places:
+            return None
+        structs = pc.struct_field(structs, places)
+    return structs
+
+
+def _value_at(row: Mapping[str, Any], field: Field) -> Any:
+    """The value of a part of a struct in a row; None if a struct around it is null or lacks it."""
+    held: Any = row
+    for name in field.path:
+        if held is None:
+            return None
+        if not isinstance(held, Mapping):
+            raise RowError(f"field {field.name!r} is in a struct, so {name!r} must be in a dict; got {shown(held)}")
+        held = held.get(name, next((held[key] for key in held if str(key).lower() == name.lower()), None))
+    return held
 
 
 def _find_folded(row: Mapping[str, Any], name: str, schema: Schema) -> Any:
@@ -113,7 +152,7 @@ def _read_value(value: Any, field: Field, time_zone: str) -> Column:
             return read_column(pa.array([Decimal(value)], arrow_type(field.type)), field)
         return read_values([value], field, time_zone)
     except UNREADABLE:
-        wanted = _ONE_VALUE[kind]
+        wanted = "a list" if is_array(field.type) else "a dict" if is_map(field.type) else _ONE_VALUE[kind]
         raise RowError(
             f"field {field.name!r} is {field.type}; cannot read {shown(value)} as one; give {wanted}"
         ) from None
@@ -139,6 +178,9 @@ def find_ids(ids: Any, what: str) -> Any:
 
 def read_values(values: Any, field: Field, time_zone: str) -> Column:
     """The values of one field, from any container."""
+    is_objects = str(getattr(values, "dtype", "")) == "object"
+    if is_map(field.type) and is_objects:
+        values = list(values)
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
             raise RowError(f"field {field.name!r} is an array of {values.ndim} dimensions; a column has one")
@@ -147,7 +189,19 @@ def read_values(values: Any, field: Field, time_zone: str) -> Column:
             if isinstance(values, np.ma.MaskedArray):
                 return Column(writable(values.data), ~np.ma.getmaskarray(values))
             return Column(writable(values))
-    return read_column(to_arrow(values, f"field {field.name!r} ({field.type})"), field, time_zone)
+    what = f"field {field.name!r} ({field.type})"
+    if is_map(field.type) and isinstance(values, (list, tuple)):
+        return read_column(_maps_of(values, field, what), field, time_zone)
+    return read_column(to_arrow(values, what), field, time_zone)
+
+
+def _maps_of(values: Iterable[Any], field: Field, what: str) -> pa.Array:
+    """Dicts as maps: Arrow would make structs of them, with nulls for the keys that a dict lacks."""
+    held = [None if is_missing(each) else list(each.items()) if isinstance(each, Mapping) else each for each in values]
+    try:
+        return pa.array(held, arrow_type(field.type))
+    except UNREADABLE as error:
+        raise RowError(f"{what} cannot be read: {error}; give dicts with strings as keys", field=field.name) from None
 
 
 def find_unreadable(values: Any, field: Field, time_zone: str) -> tuple[int, Any]:

@@ -1,4 +1,4 @@
-"""GeoJSON files as queries: each polygon becomes a geofence over two fields of the rows."""
+"""GeoJSON files as queries: each polygon, or point with a radius, becomes a geofence over two fields of the rows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import numpy as np
 
 from vedette.data.schema import Schema
 from vedette.errors import FileError, QueryError, count, shown
+from vedette.files.circles import POINT, write_circle
 from vedette.files.polygon_repair import repair_polygons
 from vedette.files.rings import GEOMETRIES, write_polygons
-from vedette.language.geofences import LATITUDES, LONGITUDES, bounds_of_polygons, find_strays, find_wrapped
+from vedette.language.fence_bounds import LATITUDES, LONGITUDES, find_stray_polygons, find_wrapped
 from vedette.language.polygons import find_faults
 from vedette.language.spelling import write_name
 
@@ -26,11 +27,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class Feature:
-    """A feature with a valid polygon."""
+    """A feature with a valid polygon, or a circle."""
 
     number: int  # in the file, from 1
     id: Any
-    polygon: str  # as WKT
+    polygon: str  # as WKT; empty for a circle
     properties: dict[str, Any]
     is_repaired: bool = False
     text: str = ""  # of the query
@@ -51,23 +52,30 @@ class Features:
         """Read a file; `x` and `y` are the fields that the queries compare."""
         found = cls([], {}, {})
         seen: dict[str, int] = {}
+        point = f"ST_Point({write_name(x)}, {write_name(y)})"
         for number, feature in enumerate(_features(path), start=1):
             query_id: Any = None
             try:
                 _check_feature(feature)
                 query_id = _id_of(feature, number, id_property, seen)
-                polygon, is_repaired = write_polygons(feature.get("geometry"), repair=repair)
-                made = Feature(number, query_id, polygon, feature.get("properties") or {}, is_repaired)
+                geometry, properties = feature.get("geometry"), feature.get("properties") or {}
+                made = Feature(number, query_id, "", properties)
+                if isinstance(geometry, dict) and geometry.get("type") == POINT:
+                    made.text = write_circle(geometry, properties, point)
+                else:
+                    made.polygon, made.is_repaired = write_polygons(geometry, repair=repair)
                 found.features.append(made)
             except QueryError as error:
                 found._add_error(path, number, query_id, error)
+        circles = [each for each in found.features if not each.polygon]
+        found.features = [each for each in found.features if each.polygon]
         found._check_polygons(path, x, y, repair)
+        for each in found.features:
+            each.text = f"ST_Contains(ST_GeomFromText('{each.polygon}'), {point})"
+        found.features = sorted([*found.features, *circles], key=lambda each: each.number)
         if any(isinstance(each.id, str) for each in found.features):
             for each in found.features:
                 each.id = str(each.id)
-        point = f"ST_Point({write_name(x)}, {write_name(y)})"
-        for each in found.features:
-            each.text = f"ST_Contains(ST_GeomFromText('{each.polygon}'), {point})"
         return found
 
     def _add_error(self, path: Any, number: int, query_id: Any, error: QueryError) -> None:
@@ -87,7 +95,7 @@ class Features:
             self.features[place].is_repaired = True
             del faults[place]
         good = [place for place in range(len(self.features)) if place not in faults]
-        strays = find_strays(bounds_of_polygons(geometries[good]), x, y)
+        strays = find_stray_polygons(geometries[good], x, y)
         faults |= {good[place]: reason for place, reason in strays.items()}
         for place, reason in faults.items():
             feature = self.features[place]
@@ -111,7 +119,9 @@ def read_geojson(
     warnings: list[tuple[int, str]] | None = None,
     repaired: list[tuple[int, str | int]] | None = None,
 ) -> tuple[list[str] | list[int], list[str], list[dict[str, Any]]]:
-    """Ids, texts and properties of the polygons of a file; `x` and `y` are the fields that the texts compare.
+    """Ids, texts and properties of the geofences of a file; `x` and `y` are the fields that the texts compare.
+
+    A geofence is a polygon, or a point with the property `radius`: a circle in metres.
 
     An id is the feature's own, or its property `id_property`, else its number, from 1; if some are strings, all are.
     Raises a FileError that names the first invalid feature. With `errors`, invalid features are skipped, and (number,
@@ -168,7 +178,7 @@ def _features(path: str | os.PathLike[str]) -> Sequence[Any]:
     kind = root.get("type") if isinstance(root, dict) else None
     if kind not in ROOTS:
         got = f"its type is {shown(kind)}" if isinstance(root, dict) else f"it is a {type(root).__name__}"
-        raise FileError(f"{path} is not GeoJSON with polygons: {got}; it must be one of: {', '.join(ROOTS)}")
+        raise FileError(f"{path} is not GeoJSON with geofences: {got}; it must be one of: {', '.join(ROOTS)}")
     if kind != "FeatureCollection":
         return [root if kind == "Feature" else {"type": "Feature", "geometry": root}]
     features = root.get("features")

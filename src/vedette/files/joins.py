@@ -69,7 +69,7 @@ class Windows:
 def load_joins(path: Path, queries: JoinQuerySet, windows: Windows, *, skip_bad: bool) -> list[str]:
     """Add the joins of a file. Returns notes for a summary. With `skip_bad`, invalid joins are skipped and reported."""
     needs = "an id, a text under 'where' and a window"
-    lines = read_lines(path, Kind("query", "queries", ("where",), needs, windows.take, windows.columns))
+    lines = read_lines(path, Kind("query", "queries", ("where",), needs, windows.take, windows.columns)).keep_first()
     kinds: dict[tuple[str, ...], list[int]] = {}
     for place, (_, own) in enumerate(lines.values):
         kinds.setdefault(tuple(size for size, _ in own), []).append(place)
@@ -90,7 +90,7 @@ def load_joins(path: Path, queries: JoinQuerySet, windows: Windows, *, skip_bad:
 def load_bands(path: Path, *, skip_bad: bool) -> tuple[BandQuerySet, list[str]]:
     """The bands of a file, and notes for a summary. With `skip_bad`, invalid bands are skipped and reported."""
     bands = BandQuerySet()
-    lines = read_lines(path, Kind("band", "bands", ("low", "high"), "an id, a low and a high", _take_band))
+    lines = read_lines(path, Kind("band", "bands", ("low", "high"), "an id, a low and a high", _take_band)).keep_first()
     lines.add_to(lambda ids, ends: bands.add_many(ids, *zip(*ends, strict=True)) if ids else None, skip_bad=skip_bad)
     lines.report()
     return bands, lines.notes

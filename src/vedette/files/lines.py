@@ -95,6 +95,20 @@ class Lines:
         numbers = [self.numbers[place] for place in places]
         return Lines(self.path, self.kind, self.word, ids, values, numbers, self.bad, self.repaired)
 
+    def keep_first(self) -> Lines:
+        """The lines whose ids are not in an earlier line; the others are bad."""
+        if len(set(self.ids)) == len(self.ids):
+            return self
+        first: dict[str | int, int] = {}
+        for number, line_id in zip(self.numbers, self.ids, strict=True):
+            if first.setdefault(line_id, number) != number:
+                self.add_bad(number, QueryError(self.repeats(first[line_id])), line_id)
+        return self.take([place for place, number in enumerate(self.numbers) if number not in self.bad])
+
+    def repeats(self, number: int) -> str:
+        """The fault of a line that has the id of an earlier one."""
+        return f"its id is also in {self.word} {number}; each id must be unique in a file"
+
     def add_to(self, add: Callable[[list[Any], list[Any]], None], *, skip_bad: bool) -> None:
         """Add all lines: `add` gets ids and values, and adds all of them or none."""
         if not skip_bad:

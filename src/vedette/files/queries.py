@@ -1,6 +1,7 @@
 """Files of queries: CSV, JSON lines or Parquet with columns `id` and `where`; other columns are ignored.
 
-Or GeoJSON, where each polygon is a query over two fields that are found by their names, such as lon and lat.
+Or GeoJSON, where each polygon, or point with a radius, is a query over two fields that are found by their names, such
+as lon and lat.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from vedette.files.geojson import ROOTS, Features, point_fields
 from vedette.files.json_text import read_json
 from vedette.files.lines import WORDS, Kind, Lines, read_lines
 from vedette.files.rows import RowsFile, check_readable
-from vedette.language.geofences import LATITUDES, LONGITUDES
+from vedette.language.fence_bounds import LATITUDES, LONGITUDES
 from vedette.queries.query_set import QuerySet
 
 _SHOWN_FIELDS = 20
@@ -41,7 +42,7 @@ class QueriesFile:
         `shown_by` is the file of rows from which the schema was inferred, if it was not declared.
         """
         queries = QuerySet(schema, time_zone=self.time_zone)
-        lines = read_queries(self.path, queries.schema, repair=self.repair)
+        lines = read_queries(self.path, queries.schema, repair=self.repair).keep_first()
         try:
             lines.add_to(queries.add_many, skip_bad=self.skip_bad)
         except FileError as error:

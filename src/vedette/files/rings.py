@@ -34,7 +34,8 @@ def write_polygons(geometry: Any, *, repair: bool = False) -> tuple[str, bool]:
     else:
         hint = "; --repair, or repair=True, keeps its polygons" if kind == _COLLECTION else ""
         what = shortened(str(kind), 40)
-        raise QueryError(f"its geometry is a {what}; a geofence is a Polygon or a MultiPolygon{hint}")
+        fences = "a Polygon, a MultiPolygon or a Point with a radius"
+        raise QueryError(f"its geometry is a {what}; a geofence is {fences}{hint}")
     faults = list(_find_faults(polygons))
     if faults and not repair:
         raise QueryError(f"invalid geometry: {faults[0]}")
@@ -99,16 +100,22 @@ def _items(value: Any, wanted: str) -> Sequence[Any]:
 
 
 def _write_point(point: Any) -> str:
+    x, y = read_point(point)
+    return f"{x!r} {y!r}"
+
+
+def read_point(point: Any) -> tuple[float, float]:
+    """The first two coordinates of a point. Raises QueryError."""
     if not isinstance(point, list) or len(point) < 2:
         raise QueryError(f"its coordinates have {_written(point)} instead of a point such as [4.35, 50.85]")
-    return " ".join(_numbers(point[:2]))
+    return read_number(point[0], "its coordinates have"), read_number(point[1], "its coordinates have")
 
 
-def _numbers(point: list[Any]) -> Iterator[str]:
-    for number in point:
-        if not isinstance(number, int | float) or isinstance(number, bool) or not abs(number) <= _GREATEST:
-            raise QueryError(f"its coordinates have {_written(number)} instead of a number")
-        yield repr(number)
+def read_number(number: Any, has: str) -> float:
+    """A finite number. Raises QueryError, which begins with `has`."""
+    if not isinstance(number, int | float) or isinstance(number, bool) or not abs(number) <= _GREATEST:
+        raise QueryError(f"{has} {_written(number)} instead of a number")
+    return number
 
 
 def _written(value: Any) -> str:

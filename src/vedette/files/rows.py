@@ -305,6 +305,7 @@ _FITS: dict[str, Callable[[Any], bool]] = {
     "bigint": lambda got: pa.types.is_integer(got) and got != pa.uint64(),
     "double": pa.types.is_floating,
     "boolean": pa.types.is_boolean,
+    "binary": lambda got: pa.types.is_binary(got) or pa.types.is_large_binary(got),
     "date": pa.types.is_date,
     "timestamp": pa.types.is_timestamp,
     # A column without any value in the first block may have any type; as text, all later values can be read.

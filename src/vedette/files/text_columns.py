@@ -6,7 +6,9 @@ CSV has only text. A CSV column is a number if all its fields are. Integers with
 
 from __future__ import annotations
 
+import base64
 import io
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -67,7 +69,7 @@ class CsvColumns:
         return pa.RecordBatch.from_arrays(arrays, names=[self.names[place] for place in types])
 
     def fitting(self, place: int, field: Field) -> pa.DataType:
-        if field.type.name != "timestamp":
+        if not field.type.is_stamp:
             return arrow_type(field.type)
         return _ZONED if pa.types.is_timestamp(self.types[place]) and self.types[place].tz is not None else _TIME
 
@@ -114,17 +116,25 @@ class JsonColumns:
                 self.types[place] = self._find_large(place, table.column(place))
 
     def read(self, records: Records, types: Mapping[int, pa.DataType], *, allows_others: bool = True) -> pa.RecordBatch:
-        schema = pa.schema([(self.names[place], type_) for place, type_ in types.items()])
+        wanted = pa.schema([(self.names[place], type_) for place, type_ in types.items()])
         if not len(records):
-            return pa.RecordBatch.from_pylist([], schema)
+            return pa.RecordBatch.from_pylist([], wanted)
+        plain = [each for each in wanted if not pa.types.is_map(each.type)]
+        schema = pa.schema([(each.name, pa.string() if each.type == pa.binary() else each.type) for each in plain])
         table = _parse_json(records, schema if types else None, "ignore" if allows_others else "error")
-        if table.num_rows != len(records):
+        if table.num_rows != len(records) and plain:
             raise pa.ArrowInvalid(f"{len(records)} lines have {table.num_rows} objects; write one object per line")
-        arrays = [_one_array(table.column(self.names[place])) for place in types]
+        arrays = []
+        for each in wanted:
+            if pa.types.is_map(each.type):
+                arrays.append(_read_maps(records, each))
+            else:
+                array = _one_array(table.column(each.name))
+                arrays.append(_from_base64(array) if each.type == pa.binary() else array)
         return pa.RecordBatch.from_arrays(arrays, names=[self.names[place] for place in types])
 
     def fitting(self, place: int, field: Field) -> pa.DataType:
-        return self._find_zone(place) if field.type.name == "timestamp" else arrow_type(field.type)
+        return self._find_zone(place) if field.type.is_stamp else arrow_type(field.type)
 
     def _find_zone(self, place: int) -> pa.DataType:
         """The type of times, with a zone or without: Arrow infers the same type for both."""
@@ -144,6 +154,30 @@ class JsonColumns:
             except pa.ArrowInvalid:
                 pass
         return pa.float64()
+
+
+def _read_maps(records: Records, field: pa.Field) -> pa.Array:
+    """Objects as maps: Arrow would read them as structs of the keys that it has seen."""
+    maps = []
+    for line in records.lines.to_pylist():
+        held = json.loads(line).get(field.name)
+        if held is not None and not isinstance(held, dict):
+            raise pa.ArrowInvalid(f"column {field.name!r}: a map is an object, not {type(held).__name__}")
+        maps.append(None if held is None else list(held.items()))
+    try:
+        return pa.array(maps, field.type)
+    except (pa.ArrowTypeError, TypeError) as error:
+        raise pa.ArrowInvalid(f"column {field.name!r}: {error}") from None
+
+
+def _from_base64(texts: pa.Array) -> pa.Array:
+    """The bytes of a JSON column, which are in base64, as Spark reads and writes them."""
+    try:
+        return pa.array(
+            [None if each is None else base64.b64decode(each, validate=True) for each in texts.to_pylist()], pa.binary()
+        )
+    except ValueError as error:
+        raise pa.ArrowInvalid(f"a binary column must be in base64: {error}") from None
 
 
 def _csv_type(shown: pa.DataType, texts: pa.ChunkedArray) -> pa.DataType:

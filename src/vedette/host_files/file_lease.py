@@ -42,8 +42,11 @@ class FileLease:
             self._handle = -1
 
 
-def remove_unused(path: str | os.PathLike[str]) -> None:
-    """Delete a file, or a directory with its contents, unless a process has a lease on it."""
+def remove_unused(path: str | os.PathLike[str], *others: Path) -> None:
+    """Delete a file, or a directory with its contents, unless a process has a lease on it.
+
+    Other files, which only processes with a lease create, are deleted before it.
+    """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -51,6 +54,8 @@ def remove_unused(path: str | os.PathLike[str]) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if is_at(handle, path):
+            for other in others:
+                other.unlink(missing_ok=True)
             shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
     except OSError:
         pass  # in use, deleted by another process, or the file system has no locks

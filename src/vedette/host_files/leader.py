@@ -58,14 +58,15 @@ class Leader:
 
     def ask(self, request: Message) -> Message:
         """The leader's answer. Raises StalledError if there is none, OSError if the host does not allow a leader."""
-        silent_since = time.monotonic()
+        fails_since: float | None = None  # not from the start: it may have worked on the request for long
         while True:
             if self._try_to_lead():
                 return self._work(request)
             try:
                 return self._ask(request)
             except (ConnectionError, FileNotFoundError):  # it has ended, or does not listen yet
-                if time.monotonic() - silent_since > STALLED_SECONDS:
+                fails_since = fails_since or time.monotonic()
+                if time.monotonic() - fails_since > STALLED_SECONDS:
                     raise StalledError(f"the leader of {self._name} does not listen") from None
                 time.sleep(_POLL_SECONDS)
             except TimeoutError:
@@ -199,9 +200,7 @@ def remove_old_jobs(directory: Path) -> None:
     for lock in directory.glob("*.lock"):
         with suppress(OSError):
             if time.time() - lock.stat().st_mtime > KEPT_DAYS * 86_400:
-                remove_unused(lock)
-                if not lock.exists():
-                    lock.with_suffix(".socket").unlink(missing_ok=True)
+                remove_unused(lock, lock.with_suffix(".socket"))
 
 
 _all: weakref.WeakSet[Leader] = weakref.WeakSet()

@@ -2,7 +2,7 @@
 
 Each process writes the number of bytes that it uses to its own file, and holds a lock on that file for as long as it
 lives. So the file of a process that ended, or was killed, is recognised and deleted. Without a directory for these
-files, each process gets an equal part of the limit.
+files, or if the disk is full, each process gets an equal part of the limit.
 """
 
 from __future__ import annotations
@@ -47,18 +47,27 @@ class MemoryBudget:
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Other processes wait until the block ends. Call `room` and `use` in it."""
-        if self._pid != os.getpid():
+        if self._pid != os.getpid() or not (self._own is None or self._own.exists()):  # it may have been deleted
             self._begin()
-        if self._own is None:
-            yield
-            return
-        lock = os.open(self._own.with_name(_LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = self._lock()
         try:
-            with suppress(OSError):  # the file system has no locks
-                fcntl.flock(lock, fcntl.LOCK_EX)
             yield
         finally:
-            os.close(lock)
+            if lock is not None:
+                os.close(lock)
+
+    def _lock(self) -> int | None:
+        """The locked file of all processes; None if this process has no directory."""
+        if self._own is None:
+            return None
+        try:
+            lock = os.open(self._own.with_name(_LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError:
+            self._give_up()
+            return None
+        with suppress(OSError):  # the file system has no locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        return lock
 
     def room(self, wanted: int, limit: int) -> int:
         """How many bytes this process may use of the limit, if it wants to use `wanted`."""
@@ -79,18 +88,26 @@ class MemoryBudget:
             return
         is_short = n_bytes < wanted and n_bytes < limit // (len(self._paths()) + 1)
         text = json.dumps([n_bytes, is_short]).encode()
-        os.pwrite(self._handle, text.ljust(64), 0)
+        try:
+            os.pwrite(self._handle, text.ljust(64), 0)
+        except OSError:  # the disk is full
+            self._give_up()
 
     def _begin(self) -> None:
         """Create the file of this process. A forked process needs its own."""
-        if self._handle >= 0:
-            os.close(self._handle)  # the parent process keeps its lock
-        self._pid, self._own, self._handle = os.getpid(), None, -1
+        self._give_up()
+        self._pid = os.getpid()
         with suppress(OSError):
             path = account_directory(self.purpose, self.parent) / f"{os.getpid()}-{uuid.uuid4().hex[:8]}.bytes"
             self._handle = _create_locked(path)
             self._own = path
             self._remove_ended()
+
+    def _give_up(self) -> None:
+        """Leave the processes that share the limit. After a fork, the parent process keeps its lock."""
+        if self._handle >= 0:
+            os.close(self._handle)
+        self._own, self._handle = None, -1
 
     def _paths(self) -> list[Path]:
         assert self._own is not None

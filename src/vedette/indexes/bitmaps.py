@@ -159,7 +159,7 @@ class Bitmaps:
         if not np.array_equal(ids, self.ids[: len(self.ids) - SLACK]):
             return False
         bitmaps = np.zeros_like(self.bitmaps)
-        _set_bits(firsts, lasts, self.shifts, self.axis_buckets, bitmaps)
+        _set_bits(as_cells(firsts), as_cells(lasts), self.shifts, self.axis_buckets, bitmaps)
         masks = ((1 << self.shifts) - 1)[:, None]
         begins = _list_ends(firsts, (firsts & masks) != 0, self.shifts, self.axis_buckets)
         ends = _list_ends(lasts, ((lasts + 1) & masks) != 0, self.shifts, self.axis_buckets)

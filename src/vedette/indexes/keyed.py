@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from vedette.data.matches import Matches
 from vedette.indexes import lists
 from vedette.indexes.buckets import Buckets
+from vedette.indexes.counted import Counted
 from vedette.indexes.estimates import BoxFacts, Estimate, miss_cost
 from vedette.indexes.index import TWO_FIELDS, as_boxes, as_cells, count_bytes
 from vedette.indexes.lists import Lists
@@ -76,9 +77,15 @@ class Keyed:
         return [Estimate(axes, cost, f"a row meets about {met:,.1f} of {facts.n:,} boxes")]
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
+        return self.inner.match_axis(self._find_segments(cells))
+
+    def count(self, cells: NDArray[np.int32]) -> Counted:
+        return self.inner.count_axis(self._find_segments(cells))
+
+    def _find_segments(self, cells: NDArray[np.int32]) -> NDArray[np.int32]:
         segments = empty_int32(cells.shape[1])
         _find_segments(as_cells(cells), self.keys, self.slot_ends, self.ends, segments)
-        return self.inner.match_axis(segments)
+        return segments
 
     def validate(self, n_cells: Sequence[int], ids: range) -> None:
         check_fields(self)

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.matches import Matches
+from vedette.indexes.counted import Counted
 from vedette.indexes.estimates import BoxFacts, Estimate, miss_cost
 from vedette.indexes.index import MAX_IN_ONE_CALL, ONE_FIELD, SMALL_BATCH, as_boxes, as_cells, count_bytes
-from vedette.native.buffers import empty_int64, output_int32
+from vedette.native.buffers import empty_int64
 from vedette.native.damage import check, check_fields, check_shape, check_starts, check_within
 from vedette.native.kernels import kernel
 from vedette.native.prefetch import prefetch
@@ -68,12 +69,20 @@ class Lists:
             found = _match(cells, self.cell_starts, self.cell_ids)
             if len(found[1]) or found[0][-1] == 0:
                 return Matches(*found)
+        return self.count_axis(cells).to_matches()
+
+    def count(self, cells: NDArray[np.int32]) -> Counted:
+        return self.count_axis(as_cells(cells)[0])
+
+    def count_axis(self, cells: NDArray[np.int32]) -> Counted:
+        """As `match_axis`, but the matches are not written yet."""
         starts = empty_int64(len(cells) + 1)
         _count(cells, starts, self.cell_starts)
-        n_found = int(starts[-1])
-        positions = output_int32(n_found + SLACK)
-        _fill(cells, starts, positions, self.cell_starts, self.cell_ids)
-        return Matches(starts, positions[:n_found])
+
+        def fill(rows: slice, starts: NDArray[np.int64], positions: NDArray[np.int32]) -> None:
+            _fill(cells[rows], starts, positions, self.cell_starts, self.cell_ids)
+
+        return Counted(starts, SLACK, fill)
 
     def validate(self, n_cells: Sequence[int], ids: range) -> None:
         check_fields(self)

@@ -7,19 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.data.schema import Type
-from vedette.language.casts import fit, rescaled
+from vedette.data.schema import INTEGER_BITS, Type
+from vedette.language.casts import fit, rescaled, to_floats
 from vedette.language.numerals import rescale
 from vedette.language.vectors import Mask, Vector, strict
 
-_RANGE = {"int": (-(2**31), 2**31 - 1), "bigint": (-(2**63), 2**63 - 1)}
+_RANGE = {name: (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for name, bits in INTEGER_BITS.items()}
+_RANGE |= dict.fromkeys(("interval day", "interval day to second"), _RANGE["bigint"])
+_RANGE["interval year to month"] = _RANGE["int"]
 _DIVISION_SCALE = 39  # a quotient is truncated to this scale before it is rounded to its type
 
 
 def calculate(op: str, a: Vector, b: Vector, a_type: Type, b_type: Type, type_: Type) -> Vector:
     """a op b; both sides are already of the type Spark computes in."""
-    if a_type.name == "double":
-        return _doubles(op, a, b)
+    if a_type.is_floating:
+        return _doubles(op, a, b, is_float=type_.name == "float")
     if a_type.name == "decimal":
         return _decimals(op, a, b, a_type, b_type, type_)
     return _integers(op, a, b, a_type)
@@ -39,18 +41,20 @@ def absolute(vector: Vector, type_: Type) -> Vector:
     return vector.with_values(np.abs(vector.values))
 
 
-def _doubles(op: str, a: Vector, b: Vector) -> Vector:
+def _doubles(op: str, a: Vector, b: Vector, *, is_float: bool) -> Vector:
+    """Floats are computed as doubles and rounded, which for these operations gives the result of 32 bits."""
     x, y = a.values, b.values
+    rounded = to_floats if is_float else np.asarray
     with np.errstate(all="ignore"):
         if op in ("+", "-", "*"):
-            return strict(x + y if op == "+" else x - y if op == "-" else x * y, a, b)
+            return strict(rounded(x + y if op == "+" else x - y if op == "-" else x * y), a, b)
         zero = y == 0
         divisor = np.where(zero, 1.0, y)
         if op == "/":
             return strict(x / divisor, a, b).failing(zero)
         rest = np.fmod(x, divisor)
         if op == "pmod":
-            rest = np.where(rest < 0, np.fmod(rest + divisor, divisor), rest)
+            rest = np.where(rest < 0, np.fmod(rounded(rest + divisor), divisor), rest)
         return strict(rest, a, b).failing(zero)
 
 
@@ -72,7 +76,7 @@ def _integers(op: str, a: Vector, b: Vector, type_: Type) -> Vector:
     if op == "pmod":
         with np.errstate(over="ignore"):
             shifted = rest + y
-        if type_.name == "int":
+        if type_.name == "int":  # the sum wraps around; narrower ones are added as int
             shifted = (shifted - bottom) % 2**32 + bottom
         rest = np.where(rest < 0, np.where(one, 0, np.fmod(shifted, divisor)), rest)
     return strict(rest, a, b).failing(zero)
@@ -82,8 +86,8 @@ def _checked(op: str, x: NDArray[np.int64], y: NDArray[np.int64], type_: Type) -
     """Integers added, subtracted or multiplied, and where the result leaves their type."""
     with np.errstate(over="ignore"):
         values = x + y if op == "+" else x - y if op == "-" else x * y
-    if type_.name == "int":
-        low, high = _RANGE["int"]
+    if _RANGE[type_.name] != _RANGE["bigint"]:
+        low, high = _RANGE[type_.name]
         return values, (values < low) | (values > high)
     if op == "+":
         return values, ((x ^ values) & (y ^ values)) < 0

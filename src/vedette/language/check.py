@@ -1,7 +1,8 @@
-"""Warnings about a valid text: it never matches, always matches, or a polygon seems to cross the antimeridian."""
+"""Warnings about a valid text: it never or always matches, has no box, or a polygon seems to cross the antimeridian."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,15 @@ import numpy as np
 from vedette.data.boxes import CLOSED, UNBOUNDED, Nulls, Ranges
 from vedette.data.schema import Schema
 from vedette.language.compiler import CompiledTexts, compile_texts
-from vedette.language.expressions import field_in
-from vedette.language.geofences import POLYGON_TESTS, find_wrapped
+from vedette.language.expressions import Typed, field_in
+from vedette.language.fence_bounds import find_wrapped
+from vedette.language.geofences import POLYGON_TESTS
 from vedette.language.polygons import find_faults
 from vedette.language.residual import Residual
+from vedette.language.spelling import write_name
 from vedette.settings import settings
+
+_COMPARED = ("<", "<=", ">", ">=", "=")
 
 
 def check_text(text: str, schema: Schema, time_zone: str = "UTC") -> list[str]:
@@ -29,7 +34,35 @@ def check_text(text: str, schema: Schema, time_zone: str = "UTC") -> list[str]:
         return _check_constant(compiled)
     if not compiled.residuals and _covers_everything(compiled):
         return ["always true: it matches every row"]
-    return [warning for residual in compiled.residuals for warning in _check_polygons(residual)]
+    warnings = [warning for residual in compiled.residuals for warning in _check_polygons(residual)]
+    return [*_check_boxes(compiled, schema), *warnings]
+
+
+def _check_boxes(compiled: CompiledTexts, schema: Schema) -> list[str]:
+    """A query that no index finds: a box of it constrains no field, or only whether fields are null."""
+    loose = [block for block in compiled.blocks if not block.ranges]
+    if not loose or schema.streams:
+        return []
+    numbers = [field.name for field in schema if field.type.is_number]
+    example = f"{write_name(numbers[0])} > 0" if numbers else f"{write_name(schema.names[0])} = '...'"
+    rewrites = [words for residual in compiled.residuals for words in _rewrites(residual.expression)]
+    instead = f"; {rewrites[0]}" if rewrites else ""
+    return [
+        "every row is a candidate: no comparison with a constant limits the rows, so no index can find the query; add "
+        f"one with AND that is rarely true, such as {example} (each branch of an OR needs one){instead}"
+    ]
+
+
+def _rewrites(condition: Typed) -> Iterator[str]:
+    """Other ways to write parts of a condition, in which they have a range."""
+    for node in condition.walk():
+        if node.op in _COMPARED:
+            sides = [[each.name for each in arg.walk() if each.op == "field"] for arg in node.args]
+            if all(sides) and all(arg.type.is_number for arg in node.args):
+                x, y = (write_name(names[0]) for names in sides)
+                yield f"a comparison of two fields has a range if it is written as {x} - {y} {node.op} 0"
+        elif node.op == "like" and node.args[0].op == "lower":
+            yield "ILIKE has a range if it is written as lower(...) LIKE 'abc%', in lower case"
 
 
 def _check_polygons(residual: Residual) -> list[str]:

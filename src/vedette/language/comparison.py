@@ -17,7 +17,7 @@ def compare(op: str, a: Vector, b: Vector, type_: Type) -> Vector:
         both = a.nulls & b.nulls
         same = np.where(a.nulls | b.nulls, both, equal.values)
         return Vector(same, None, equal.failed, equal.lost)
-    if type_.name == "string":
+    if type_.is_text:
         function = {
             "=": pc.equal,
             "<>": pc.not_equal,
@@ -38,6 +38,6 @@ def compare(op: str, a: Vector, b: Vector, type_: Type) -> Vector:
         above = less(y, x)
         return strict(above if op == ">" else ~above, a, b)
     same = np.asarray(x == y, np.bool_)
-    if type_.name == "double":
+    if type_.is_floating:
         same = same | (np.isnan(x) & np.isnan(y))
     return strict(same if op == "=" else ~same, a, b)

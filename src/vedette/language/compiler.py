@@ -18,17 +18,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.data.boxes import BoxBlock
-from vedette.data.schema import Schema, Type
+from vedette.data.schema import NUMBER_NAMES, Schema, Type
 from vedette.errors import QueryError
 from vedette.language.analysis import Analyser, NeedsSizesError
 from vedette.language.expressions import BOOLEAN, DOUBLE, Typed, Written
+from vedette.language.folding import fold_literals
 from vedette.language.function_table import FUNCTIONS
-from vedette.language.geofences import FENCES, POLYGON_TESTS
-from vedette.language.leaves import Leaf
+from vedette.language.geofences import POLYGON_TESTS, is_fence
+from vedette.language.leaves import Leaf, pattern_slot
 from vedette.language.limits import check_skeleton, check_vertices, find_too_long
 from vedette.language.links import Link, with_links
 from vedette.language.literals import BadLiteralError, Kind, SlotError, check_numbers, kinds_of, read_strings, size_of
-from vedette.language.normal_form import Form, blocks_of, both_tracked, form_of
+from vedette.language.mistakes import hint_for_literal
+from vedette.language.normal_form import Form, blocks_of, both_tracked, form_of, without_needless_views
 from vedette.language.patterns import BAD_PATTERN, BadPatternError, classify
 from vedette.language.residual import Residual
 from vedette.language.syntax import depth_of, parse_skeleton
@@ -50,6 +52,7 @@ class CompiledTexts:
     blocks: list[BoxBlock] = field(default_factory=list)
     residuals: list[Residual] = field(default_factory=list)
     links: dict[str, Link] = field(default_factory=dict)
+    has_views: bool = True  # boxes may have ranges of views, such as the elements of an array
 
 
 def compile_texts(
@@ -60,18 +63,19 @@ def compile_texts(
     ids: Sequence[object] | None = None,
     errors: list[tuple[int, QueryError]] | None = None,
     limits: Settings | None = None,
+    views: bool = True,
 ) -> CompiledTexts:
     """Compile predicates over one schema.
 
     Raises the QueryError of the first invalid text; it names `ids[i]` if ids are given. With `errors`, (index, error)
     of invalid texts are appended there instead, in order, and these texts get no boxes. `limits` apply to queries that
-    a user adds. Queries that were accepted before are compiled without limits.
+    a user adds. Queries that were accepted before are compiled without limits. Without `views`, ranges are of fields.
 
     >>> compiled = compile_texts(["price < 40", "price < 7"], Schema.parse("price double"))
     >>> compiled.blocks[0].ranges["price"].highs
     array([40.,  7.])
     """
-    compiled = CompiledTexts(len(texts))
+    compiled = CompiledTexts(len(texts), has_views=views)
     found: list[tuple[int, QueryError]] = []
     with _without_collection(texts):
         for shape in _cut(texts, found, limits):
@@ -186,10 +190,17 @@ def _slots_of(skeleton: str) -> _Slots:
             negated[node.slot] = node.negated
         if node.op == "like" and node.args[1].op == "literal":
             escapes[node.args[1].slot] = node.name
-        for place in FUNCTIONS[node.op].literals if node.op in FUNCTIONS else ():
+        for place in _static_places(node.op):
             if place < len(node.args) and node.args[place].op == "literal":
                 static[node.args[place].slot] = True
     return _Slots(tuple(negated), tuple(escapes), tuple(static), depth_of(written))
+
+
+def _static_places(op: str) -> tuple[int, ...]:
+    """The arguments that are part of the shape if they are literals."""
+    if op == "[]":
+        return (1,)
+    return FUNCTIONS[op].literals if op in FUNCTIONS else ()
 
 
 def _walk(written: Written) -> Any:
@@ -212,11 +223,11 @@ def _groups(shape: Shape, slots: _Slots, *, sized: bool) -> list[_Group]:
             kinds = [(kind, raw) for kind, raw in zip(kinds, raws, strict=True)]
         elif escape is not None:
             kinds = [
-                (kind, _pattern_class(raw, escape)) if kind == "string" else kind
+                (kind, _pattern_class(raw, escape)) if kind == "string" else _sized(kind, raw) if sized else kind
                 for kind, raw in zip(kinds, raws, strict=True)
             ]
         elif sized:
-            kinds = [(kind, *size_of(raw, kind.rstrip("<>"))) for kind, raw in zip(kinds, raws, strict=True)]
+            kinds = [_sized(kind, raw) for kind, raw in zip(kinds, raws, strict=True)]
         keys.append(kinds)
     if all(kinds.count(kinds[0]) == len(kinds) for kinds in keys):
         return [_group(shape, tuple(kinds[0] for kinds in keys), sized)]
@@ -228,6 +239,10 @@ def _groups(shape: Shape, slots: _Slots, *, sized: bool) -> list[_Group]:
         part.indices.append(shape.indices[place])
         part.literals.append(shape.literals[place])
     return [_group(part, key, sized) for key, part in divided.items()]
+
+
+def _sized(kind: str, raw: str) -> tuple[str, int, int]:
+    return kind, *size_of(raw, kind.rstrip("<>"))
 
 
 def _group(shape: Shape, key: tuple[Any, ...], sized: bool) -> _Group:
@@ -250,7 +265,7 @@ def _pattern_class(raw: str, escape: str) -> str:
 
 @dataclass(frozen=True)
 class _Plan:
-    """A typed shape: its conjuncts, each with its required truth value, and the geofences in them.
+    """A typed shape: its conjuncts, each with its required truth value, and the geofences and patterns in them.
 
     `linked` are the conjuncts in which links replace the comparisons of two streams.
     """
@@ -259,6 +274,7 @@ class _Plan:
     linked: tuple[tuple[Typed, bool], ...]
     links: dict[str, Link]
     fences: tuple[Typed, ...]
+    patterns: tuple[Typed, ...]
 
 
 @lru_cache(maxsize=8192)
@@ -269,7 +285,8 @@ def _plan(skeleton: str, schema: Schema, kinds: tuple[Kind, ...], statics: tuple
     linked = conjuncts
     if schema.streams:
         linked = tuple((with_links(node, wanted, links), wanted) for node, wanted in conjuncts)
-    return _Plan(conjuncts, linked, links, tuple(node for node in typed.walk() if node.op in FENCES))
+    fences = tuple(node for node in typed.walk() if is_fence(node))
+    return _Plan(conjuncts, linked, links, fences, tuple(node for node in typed.walk() if pattern_slot(node) >= 0))
 
 
 def _conjuncts(node: Typed, wanted: bool) -> Any:
@@ -299,13 +316,24 @@ def _compile_group(
             _check_numbers(group, slots)
         plan = _plan(shape.skeleton, schema, group.kinds, group.statics)
         columns = list(zip(*shape.literals, strict=True))
-        leaf = Leaf(columns, group.kinds, slots.negated, len(shape.indices), time_zone)
+        leaf = Leaf(
+            columns,
+            group.kinds,
+            slots.negated,
+            len(shape.indices),
+            time_zone,
+            views=compiled.has_views,
+            computes=compiled.has_views and not schema.streams,
+        )
         if limits is not None:
             slots_of_polygons = [fence.args[2].slot for fence in plan.fences if fence.op in POLYGON_TESTS]
             check_vertices([columns[slot] for slot in slots_of_polygons], slots_of_polygons, limits)
         for fence in plan.fences:
             leaf.bounds(fence)  # raises if it is invalid
+        for node in plan.patterns:
+            leaf.check_patterns(node)
         form, loose = both_tracked([form_of(node, wanted, leaf.form) for node, wanted in plan.linked])
+        form = without_needless_views(form)
         if limits is not None:
             limits.check("max_boxes", len(form.disjuncts))
         if not group.sized and any(_depends_on_sizes(plan.conjuncts[i][0]) for i in loose):
@@ -326,7 +354,8 @@ def _compile_group(
             return
         (index, literals), *_ = _members(shape)
         start, end = literal_span(shape.skeleton, literals, error.slot)
-        found.append((index, QueryError(error.reason, texts[index], start, end)))
+        hint = hint_for_literal(texts[index], start, end, schema.names)
+        found.append((index, QueryError(error.reason + hint, texts[index], start, end)))
         return
     except TrialError as error:
         if len(shape.indices) > 1 and not error.always:
@@ -355,7 +384,7 @@ def _try_out(rests: Sequence[Residual], links: dict[str, Link], time_zone: str) 
 def _check_numbers(group: _Group, slots: _Slots) -> None:
     """Raise SlotError for a number that Spark refuses."""
     for slot, kind in enumerate(group.kinds):
-        if kind.name in ("bigint", "decimal", "double"):
+        if kind.name in NUMBER_NAMES:
             try:
                 raws = [literals[slot] for literals in group.shape.literals]
                 check_numbers(raws, kind.name, slots.negated[slot])
@@ -377,7 +406,7 @@ def _depends_on_sizes(node: Typed) -> bool:
     if node.op == "cast" and node.type == DOUBLE and node.args[0].op == "slot":
         return False
     if node.op == "slot":
-        return node.type.name in ("int", "bigint", "decimal")
+        return node.type.is_integer or node.type.name == "decimal"
     return any(map(_depends_on_sizes, node.args))
 
 
@@ -391,6 +420,16 @@ def emptied_fields(text: str, schema: Schema, time_zone: str) -> list[str]:
     forms = [form_of(node, wanted, leaf.form) for node, wanted in plan.linked]
     fields = sorted({name for form in forms for disjunct in form.disjuncts for name in disjunct})
     return [name for name in fields if not blocks_of(_only(name, forms), np.zeros(1, np.int64))]
+
+
+def condition_of_text(text: str, schema: Schema, time_zone: str) -> Residual:
+    """The whole condition of one valid text as a residual."""
+    shape, *_ = cut_texts([text])
+    slots = _slots_of(shape.skeleton)
+    group, *_ = _groups(shape, slots, sized=True)
+    typed = Analyser(schema, group.kinds, group.statics).condition(_parse(shape.skeleton))
+    leaf = Leaf(list(zip(*shape.literals, strict=True)), group.kinds, slots.negated, 1, time_zone)
+    return _residual([(typed, True)], leaf, np.zeros(1, np.int64), time_zone)
 
 
 def _only(name: str, forms: list[Form]) -> Form:
@@ -415,9 +454,9 @@ def _residual(
     numbers: dict[tuple[int, Type], int] = {}
     expression = _renumber(whole, numbers, leaf)
     constants = tuple(
-        _column(leaf.values(slot, type_)) if type_.name == "string" else leaf.values(slot, type_)
-        for slot, type_ in numbers
+        _column(leaf.values(slot, type_)) if type_.is_text else leaf.values(slot, type_) for slot, type_ in numbers
     )
+    expression, constants = fold_literals(expression, constants, time_zone, len(queries))
     return Residual(queries, expression, constants, time_zone)
 
 
@@ -426,11 +465,15 @@ def _column(texts: NDArray[Any]) -> pa.Array:
 
 
 _FOLDED = {
+    "tinyint": ("smallint", "int", "bigint", "decimal", "double"),
+    "smallint": ("int", "bigint", "decimal", "double"),
     "int": ("bigint", "decimal", "double"),
     "bigint": ("decimal", "double"),
+    "float": ("double",),
     "decimal": ("double", "decimal"),
-    "string": ("int", "bigint", "double", "decimal", "boolean", "date", "timestamp"),
-    "date": ("timestamp",),
+    "string": (*NUMBER_NAMES, "boolean", "binary", "date", "timestamp", "timestamp_ntz"),
+    "date": ("timestamp", "timestamp_ntz"),
+    "timestamp_ntz": ("timestamp",),
 }
 
 

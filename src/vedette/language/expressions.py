@@ -13,13 +13,24 @@ from typing import Any
 from vedette.data.schema import Type
 
 BOOLEAN = Type("boolean")
-INT = Type("int")  # Spark's type of small integer literals and of length(); never the type of a field
+TINYINT = Type("tinyint")
+SMALLINT = Type("smallint")
+INT = Type("int")
 BIGINT = Type("bigint")
+FLOAT = Type("float")
 DOUBLE = Type("double")
 STRING = Type("string")
+BINARY = Type("binary")
 DATE = Type("date")
 TIMESTAMP = Type("timestamp")
+TIMESTAMP_NTZ = Type("timestamp_ntz")  # a local time, whatever the zone
 NULL = Type("null")
+QUANTIFIERS = ("exists", "forall")  # an array, and a condition in which the node `element` stands for each element
+# Intervals are types of expressions, not of fields. A date plus an interval of days is a date.
+DAY_INTERVAL = Type("interval day")
+TIME_INTERVAL = Type("interval day to second")
+MONTH_INTERVAL = Type("interval year to month")
+INTERVALS = (DAY_INTERVAL, TIME_INTERVAL, MONTH_INTERVAL)
 
 
 @dataclass(frozen=True)
@@ -31,7 +42,8 @@ class Written:
 
     op: str
     args: tuple[Written, ...] = ()
-    name: str = ""  # of a field; 'true', 'false' or 'null' of a constant; the target of a cast
+    name: str = ""  # of a field; 'true', 'false' or 'null' of a constant; the variable of a lambda function
+    path: tuple[str, ...] = ()  # of a field: the names after its name and a dot
     slot: int = -1  # of a literal
     negated: bool = False  # a literal with a minus before it
     start: int = field(default=-1, compare=False)

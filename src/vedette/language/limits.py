@@ -11,7 +11,7 @@ from vedette.settings import Settings
 
 _NAME = re.compile(r"`(?:[^`]++|``)*+`")
 _LIST_OR_PARENTHESIS = re.compile(r"\bin\s*+\(|[(),]", re.IGNORECASE)
-_OPERATOR = r"<=>|<>|<=|>=|==|!=|\|\||[+*/%<>=]|-(?!\s*+\0)|\b(?:in|like|between|is|when|div)\b"
+_OPERATOR = r">>>|<<|>>|<=>|<>|<=|>=|==|!=|\|\||[+*/%<>=&|^~]|-(?!\s*+\0)|\b(?:in|like|between|is|when|div)\b"
 _CALL = r"(?!\b(?:and|or|not|in|case|when|then|else)\b)\b\w++(?=\s*+\()"
 _TERM = re.compile(rf"{_OPERATOR}|{_CALL}", re.IGNORECASE)
 _LINK = re.compile(r"\b(?:and|or|between)\b", re.IGNORECASE)

@@ -15,7 +15,7 @@ import numpy as np
 from vedette.data.boxes import CLOSED
 from vedette.data.columns import INT64_DECIMAL_PRECISION
 from vedette.data.schema import Schema, Type
-from vedette.language.expressions import BIGINT, BOOLEAN, Typed, from_json, to_json
+from vedette.language.expressions import BOOLEAN, Typed, from_json, to_json
 from vedette.language.normal_form import Form
 from vedette.language.ranges import Band
 from vedette.native.damage import check
@@ -24,7 +24,7 @@ SIGN, DIFFERENCE, DISTANCE = "sign", "difference", "distance"
 
 _SIGNS = {"<": (-1, -1), "<=": (-1, 0), "=": (0, 0), ">=": (0, 1), ">": (1, 1)}
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-_ORDERED = ("bigint", "double", "decimal", "boolean", "date", "timestamp")
+_ORDERED = ("bigint", "double", "decimal", "boolean", "date", "timestamp", "timestamp_ntz")
 _SUBTRACTED = ("bigint", "double", "decimal")
 
 
@@ -55,7 +55,7 @@ class Link:
         check(self.kind in (SIGN, DIFFERENCE), "a link has an unknown kind")
         check(_are_sides(*self.sides), "a link does not compare two streams")
         is_ordered = self.type.name in _ORDERED and self.type.precision <= INT64_DECIMAL_PRECISION
-        check(is_ordered or self.type.name == "string", "a link has a type without an order")
+        check(is_ordered or self.type.is_text, "a link has a type without an order")
         check(self.kind == SIGN or self.type.name in _SUBTRACTED, "a link has a type without differences")
         for side in self.sides:
             validate_expression(side, schema, ())
@@ -129,12 +129,12 @@ def _sign(node: Typed, wanted: bool, links: dict[str, Link]) -> Typed | None:
     first, second = node.args
     if not _are_sides(first, second):
         return None
-    if first.type.name == "int":  # such as parts of times and lengths of strings
-        first, second = (Typed("cast", BIGINT, (side,)) for side in (first, second))
+    if first.type != first.type.widest:  # a narrow number
+        first, second = (Typed("cast", side.type.widest, (side,)) for side in (first, second))
     type_ = first.type
     is_ordered = type_.name in _ORDERED and type_.precision <= INT64_DECIMAL_PRECISION
     is_equality = node.op == ("=" if wanted else "<>")
-    if not is_ordered and not (type_.name == "string" and is_equality):
+    if not is_ordered and not (type_.is_text and is_equality):
         return None  # strings have codes, which can only be compared for equality
     link = make_link(SIGN, first, second, type_)
     links[link.name] = link

@@ -5,18 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from vedette.data.schema import Type
+from vedette.data.schema import INTEGER_BITS, NUMBER_NAMES, Type
 from vedette.errors import QueryError, shortened, shown
-from vedette.language.numerals import boolean_of, decimal_of, double_of, integer_of, rescale
-from vedette.language.times import Zone, parse_date, parse_timestamp
+from vedette.language.intervals import interval_kind, read_interval
+from vedette.language.numerals import boolean_of, decimal_of, double_of, float_of, integer_of, nearest_float, rescale
+from vedette.language.times import Zone, parse_date, parse_local_time, parse_timestamp
 from vedette.language.types import MAX_PRECISION
 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7][0-7])|(.))", re.DOTALL)
 _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+
+_SUFFIXES = {**dict.fromkeys("lL", "bigint"), **dict.fromkeys("sS", "smallint")}
+_SUFFIXES |= {**dict.fromkeys("yY", "tinyint"), **dict.fromkeys("fF", "float")}
+_MAX_FLOAT, _MAX_DOUBLE = Decimal("3.4028234663852886E38"), Decimal("1.7976931348623157E308")
 
 
 class BadLiteralError(Exception):
@@ -40,7 +47,7 @@ class SlotError(Exception):
 class Kind:
     """Spark's type of a literal. `precision` and `scale` are 0 if literals of several sizes are compiled together."""
 
-    name: str  # int, bigint, decimal, double, string, date, timestamp
+    name: str  # of a number, string, date or timestamp
     precision: int = 0
     scale: int = 0
     beyond: int = 0  # of a decimal: 1 if it is above the range of 64 bits, -1 if it is below
@@ -65,17 +72,21 @@ def _kind(raw: str, negated: bool) -> str:
         return "string"
     if first in "rR":
         return "string"
+    if first in "xX":
+        return "binary"
     if first in "dD":
         return "date"
     if first in "tT":
-        return "timestamp"
+        return "timestamp_ntz" if raw[:13].lower() == "timestamp_ntz" else "timestamp"
+    if first in "iI":
+        return interval_kind(raw)
     if raw.isdigit():
         digits = raw.lstrip("0")
         value = int(digits or 0) if len(digits) < 20 else 2**64
         return "int" if value < 2**31 + negated else "bigint" if value < 2**63 + negated else f"decimal{'><'[negated]}"
     last = raw[-1]
-    if last in "lL":
-        return "bigint"
+    if last in _SUFFIXES:
+        return _SUFFIXES[last]
     if last in "dD" and raw[-2] not in "bB":
         return "double"
     if "e" in raw or "E" in raw:
@@ -92,7 +103,9 @@ def _is_beyond(raw: str, negated: bool) -> bool:
 
 def size_of(raw: str, kind: str) -> tuple[int, int]:
     """Precision and scale of a number as a decimal; (0, 0) if it is not a number."""
-    if kind not in ("int", "bigint", "decimal"):
+    if kind == "tinyint":  # Spark does not look at its digits
+        return 3, 0
+    if kind != "decimal" and kind not in INTEGER_BITS:
         return 0, 0
     digits, scale = _digits(raw)
     return max(len(digits), scale, 1), scale
@@ -100,7 +113,7 @@ def size_of(raw: str, kind: str) -> tuple[int, int]:
 
 def _digits(raw: str) -> tuple[str, int]:
     """The digits of a number without exponent, without leading zeros, and its scale."""
-    whole, _, fraction = raw.rstrip("lLdDbB").partition(".")
+    whole, _, fraction = raw.rstrip("lLsSyYdDbB").partition(".")
     return (whole + fraction).lstrip("0"), len(fraction)
 
 
@@ -111,12 +124,14 @@ def _decimal(raw: str) -> tuple[int, int]:
 
 
 def check_numbers(raws: Sequence[str], kind: str, negated: bool) -> None:
-    """Refuse numbers that Spark refuses: integers with an L beyond 64 bits, decimals beyond 38 digits."""
+    """Refuse numbers that Spark refuses: integers with a suffix beyond its bits, decimals beyond 38 digits."""
     for position, raw in enumerate(raws):
-        if kind == "bigint" and raw[-1] in "lL":
+        if kind in INTEGER_BITS and not raw[-1].isdigit():
+            if not raw[:-1].isdigit():
+                raise BadLiteralError(f"{shortened(raw, 60)} is not a number: {raw[-1]} is for integers", position)
             digits, _ = _digits(raw)
-            if len(digits) > 19 or int(digits or 0) >= 2**63 + negated:
-                raise BadLiteralError(f"{shortened(raw, 60)} is beyond 64 bits", position)
+            if len(digits) > 19 or int(digits or 0) >= 2 ** (INTEGER_BITS[kind] - 1) + negated:
+                raise BadLiteralError(f"{shortened(raw, 60)} is beyond {INTEGER_BITS[kind]} bits", position)
         if kind == "decimal" and len(raw) > MAX_PRECISION:
             if "e" in raw.lower():
                 raise BadLiteralError("a decimal with an exponent is not supported; write its digits", position)
@@ -124,8 +139,10 @@ def check_numbers(raws: Sequence[str], kind: str, negated: bool) -> None:
                 raise BadLiteralError(f"{shortened(raw, 60)} has more than {MAX_PRECISION} digits", position)
         elif kind == "decimal" and ("e" in raw or "E" in raw):
             raise BadLiteralError("a decimal with an exponent is not supported; write its digits", position)
-        if kind == "double" and not np.isfinite(float(raw.rstrip("dD"))):
+        if kind == "double" and float(raw.rstrip("dD")) > 1e308 and Decimal(raw.rstrip("dD")) > _MAX_DOUBLE:
             raise BadLiteralError(f"{shortened(raw, 60)} is beyond the range of a double", position)
+        if kind == "float" and Decimal(raw[:-1]) > _MAX_FLOAT:
+            raise BadLiteralError(f"{shortened(raw, 60)} is beyond the range of a float", position)
 
 
 def read_strings(raws: Sequence[str]) -> list[str]:
@@ -173,14 +190,14 @@ def physical(raws: Sequence[str], kind: str, negated: bool, to: Type, zone: str)
 
     Strings come as an object array of `str`. Raises BadLiteralError if Spark could not read or cast a literal.
     """
-    if kind in ("int", "bigint", "decimal", "double"):
+    if kind in NUMBER_NAMES:
         return _physical_number(raws, kind, negated, to)
     if kind == "date":
         days = _read_all([text_of(raw) for raw in raws], parse_date, "is not a date; write DATE '2024-12-31'")
         if to.name == "date":
             return np.array(days, np.int64)
-        if to.name == "timestamp":
-            instants = Zone(zone).midnights(np.array(days, np.int64))
+        if to.name in ("timestamp", "timestamp_ntz"):
+            instants = Zone(zone if to.name == "timestamp" else "UTC").midnights(np.array(days, np.int64))
             if instants.dtype == object:
                 raise BadLiteralError("the date is out of the range of timestamps", 0)
             return instants
@@ -191,6 +208,18 @@ def physical(raws: Sequence[str], kind: str, negated: bool, to: Type, zone: str)
             raise BadLiteralError(f"a timestamp cannot be cast to {to} here", 0)
         hint = "is not a timestamp; write TIMESTAMP '2024-12-31 23:59:59'"
         return np.array(_read_all(texts, lambda text: parse_timestamp(text, zone), hint), np.int64)
+    if kind == "timestamp_ntz":
+        hint = "is not a timestamp; write TIMESTAMP_NTZ '2024-12-31 23:59:59'"
+        locals_ = _read_all([text_of(raw) for raw in raws], parse_local_time, hint)
+        if to.name not in ("timestamp", "timestamp_ntz"):
+            raise BadLiteralError(f"a timestamp_ntz cannot be cast to {to} here", 0)
+        return np.array(locals_ if to.name == kind else list(map(Zone(zone).to_instant, locals_)), np.int64)
+    if kind == "binary":
+        if to.name != "binary":
+            raise BadLiteralError(f"a binary cannot be cast to {to} here", 0)
+        return np.array(_read_all([text_of(raw) for raw in raws], _read_hexadecimal, "is not hexadecimal"), object)
+    if kind.startswith("interval"):
+        return _physical_intervals(raws, negated)
     return cast_strings(read_strings(raws), to, zone)
 
 
@@ -198,17 +227,27 @@ def cast_strings(texts: list[str], to: Type, zone: str) -> Any:
     """String literals cast to another type; a text that cannot be cast is a BadLiteralError."""
     if to.name == "string":
         return np.array(texts, object)
+    if to.name == "binary":
+        return np.array([text.encode().decode("latin-1") for text in texts], object)
     readers: dict[str, tuple[Callable[[str], Any], Any]] = {
-        "int": (lambda text: integer_of(text, 32), np.int64),
-        "bigint": (lambda text: integer_of(text, 64), np.int64),
+        **{name: (partial(integer_of, bits=bits), np.int64) for name, bits in INTEGER_BITS.items()},
         "double": (double_of, np.float64),
+        "float": (float_of, np.float64),
         "boolean": (boolean_of, np.bool_),
         "date": (parse_date, np.int64),
         "timestamp": (lambda text: parse_timestamp(text, zone), np.int64),
+        "timestamp_ntz": (parse_local_time, np.int64),
         "decimal": (lambda text: decimal_of(text, to), np.int64 if to.precision <= 18 else object),
     }
     read, dtype = readers[to.name]
     return np.array(_read_all(texts, read, f"cannot be cast to {to}"), dtype)
+
+
+def _read_hexadecimal(digits: str) -> str | None:
+    """The bytes of hexadecimal digits, as the characters with their numbers."""
+    if not re.fullmatch("[0-9a-fA-F]*", digits):
+        return None
+    return bytes.fromhex("0" * (len(digits) % 2) + digits).decode("latin-1")
 
 
 def _read_all(texts: list[str], read: Callable[[str], Any], complaint: str) -> list[Any]:
@@ -221,22 +260,37 @@ def _read_all(texts: list[str], read: Callable[[str], Any], complaint: str) -> l
 
 def _whole(raw: str) -> int:
     """An integer that fits 64 bits. Python reads at most 4,300 digits, leading zeros included."""
-    return int(raw.rstrip("lL") if len(raw) < 4000 else _digits(raw)[0] or 0)
+    return int(raw.rstrip("lLsSyY") if len(raw) < 4000 else _digits(raw)[0] or 0)
 
 
 def _physical_number(raws: Sequence[str], kind: str, negated: bool, to: Type) -> Any:
-    if to.name == "double":
-        if kind in ("int", "bigint"):  # an integer goes through 64 bits, as Spark's literal does
+    if to.is_floating and (kind == "float" or to.name == "double"):
+        if kind in INTEGER_BITS:  # an integer goes through 64 bits, as Spark's literal does
             doubles = np.array([_whole(raw) for raw in raws], object).astype(np.float64)
+        elif kind == "float":
+            doubles = np.array([nearest_float(raw[:-1]) for raw in raws], np.float64)
         else:
             doubles = np.array([float(raw.rstrip("dDbB")) for raw in raws], np.float64)
         return (-doubles if negated else doubles) + 0.0  # -0.0 becomes 0.0, which it equals
-    if to.name in ("int", "bigint") and kind in ("int", "bigint"):
+    if to.is_integer and kind in INTEGER_BITS and INTEGER_BITS[to.name] >= INTEGER_BITS[kind]:
         values = [_whole(raw) for raw in raws]
         return np.array([-value for value in values] if negated else values, np.int64)
     if to.name == "decimal":
         return _physical_decimal(raws, negated, to)
     raise BadLiteralError(f"a number cannot be cast to {to} here", 0)
+
+
+def _physical_intervals(raws: Sequence[str], negated: bool) -> Any:
+    """Months or microseconds."""
+    values = []
+    for position, raw in enumerate(raws):
+        value = read_interval(raw)
+        if isinstance(value, str):
+            raise BadLiteralError(value, position)
+        if negated and value == -(2**63):
+            raise BadLiteralError(f"{raw} has no opposite in 64 bits", position)
+        values.append(-value if negated else value)
+    return np.array(values, np.int64)
 
 
 def _physical_decimal(raws: Sequence[str], negated: bool, to: Type) -> Any:

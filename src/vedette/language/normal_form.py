@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.data.boxes import BoxBlock, Nulls, Ranges
+from vedette.data.boxes import UNBOUNDED, BoxBlock, Nulls, Ranges
 from vedette.data.schema import Type
+from vedette.data.views import has_several_values, is_computed
 from vedette.language.expressions import Typed
 from vedette.language.ranges import Band, everything, meet_all
 
@@ -88,9 +89,10 @@ def both_tracked(forms: list[Form]) -> tuple[Form, set[int]]:
     Forms of one disjunct are intersected together. The others are multiplied, shortest first. Those that would exceed
     the cap are replaced by their bounding forms.
     """
+    forms, weakened = _keep_one_view(forms)
     longest = max((form.longest for form in forms), default=1)
     cap = max(MAX_BOXES, longest)
-    loose = {i for i, form in enumerate(forms) if not form.exact}
+    loose = weakened | {i for i, form in enumerate(forms) if not form.exact}
     done = {i for i, form in enumerate(forms) if len(form.disjuncts) == 1}
     met, bounded = _meet_all([forms[i].disjuncts[0] for i in sorted(done)]), []
     for i in sorted(set(range(len(forms))) - done, key=lambda i: len(forms[i].disjuncts)):
@@ -106,6 +108,56 @@ def both_tracked(forms: list[Form]) -> tuple[Form, set[int]]:
     if bounded:
         met = _multiply(met, _meet_all(bounded))
     return Form(met, not loose, longest), loose
+
+
+def _keep_one_view(forms: list[Form]) -> tuple[list[Form], set[int]]:
+    """At most one form about a view with several values per row keeps its ranges. Also which forms lost theirs.
+
+    Ranges of two such conditions cannot be intersected: different values of a row may be in them. The form with single
+    values is kept, if there is one.
+    """
+    having = [i for i, form in enumerate(forms) if any(map(_views_in, form.disjuncts))]
+    if len(having) < 2:
+        return forms, set()
+    kept = next((i for i in having if all(map(_has_single_values, forms[i].disjuncts))), having[0])
+    weakened = set(having) - {kept}
+    return [_without_views(form) if i in weakened else form for i, form in enumerate(forms)], weakened
+
+
+def _views_in(disjunct: Disjunct) -> list[str]:
+    return [name for name in disjunct if has_several_values(name)]
+
+
+def _has_single_values(disjunct: Disjunct) -> bool:
+    bands = [part for name in _views_in(disjunct) if isinstance(part := disjunct[name], Band)]
+    return all(bool((band.lows == band.highs).all()) for band in bands)
+
+
+def _without_views(form: Form) -> Form:
+    disjuncts = [{name: part for name, part in each.items() if not has_several_values(name)} for each in form.disjuncts]
+    return Form([{}] if {} in disjuncts else disjuncts, exact=False, longest=form.longest)
+
+
+def without_needless_views(form: Form) -> Form:
+    """A computed field is of no use in a box that has a range with two ends, or null, on another field.
+
+    It would be computed for every row, instead of for the rows in that range.
+    """
+    return Form([_without_needless(disjunct) for disjunct in form.disjuncts], form.exact, form.longest)
+
+
+def _without_needless(disjunct: Disjunct) -> Disjunct:
+    computed = [name for name in disjunct if is_computed(name)]
+    if not computed or not any(_is_narrow(part) for name, part in disjunct.items() if not is_computed(name)):
+        return disjunct
+    return {name: part for name, part in disjunct.items() if not is_computed(name)}
+
+
+def _is_narrow(part: Part) -> bool:
+    if isinstance(part, Is):
+        return True
+    ends = (part.low_ends != UNBOUNDED) & (part.high_ends != UNBOUNDED)
+    return bool(2 * np.count_nonzero(ends) > len(ends))
 
 
 def _multiply(some: list[Disjunct], others: list[Disjunct]) -> list[Disjunct]:

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
+from decimal import Decimal
+
+import numpy as np
 
 from vedette.data.schema import Type
 
@@ -25,6 +29,11 @@ _SPECIAL |= {f"+{name}": value for name, value in _SPECIAL.items() if name != "n
 }
 _TRUE, _FALSE = {"t", "true", "y", "yes", "1"}, {"f", "false", "n", "no", "0"}
 _INT32 = 2**31
+_INFINITY = float("inf")
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_DIGIT = {
+    character: digit for digit, both in enumerate(zip(_DIGITS, _DIGITS.lower(), strict=True)) for character in both
+}
 
 
 def integer_of(text: str, bits: int) -> int | None:
@@ -49,6 +58,36 @@ def double_of(text: str) -> float | None:
     if found:
         return _hexadecimal(found.group(1))
     return _SPECIAL.get(trimmed.lower()) if len(trimmed) < 10 else None
+
+
+def float_of(text: str) -> float | None:
+    """The same in 32 bits, as Java's Float.parseFloat rounds it: from the digits, not from a double."""
+    value = double_of(text)
+    if value is None or value != value or value in (_INFINITY, -_INFINITY):
+        return value
+    trimmed = text.strip(_SPACES)
+    if trimmed.lower().lstrip("+-").startswith("0x"):
+        with np.errstate(over="ignore"):
+            return float(np.float32(value))
+    return nearest_float(trimmed.rstrip("fFdD"))
+
+
+def nearest_float(digits: str) -> float:
+    """The float of 32 bits nearest to a number as written, as a double. Halfway between two doubles decides rarely."""
+    return round_to_float(float(digits), lambda: Decimal(digits))
+
+
+def round_to_float(double: float, exact: Callable[[], Decimal]) -> float:
+    """The nearest float of a number, given the nearest double and, if that is halfway between floats, the number."""
+    with np.errstate(over="ignore"):
+        nearest = np.float32(double)
+        below, above = (nearest, np.nextafter(nearest, np.float32(_INFINITY)))
+        if float(nearest) > double:
+            below, above = np.nextafter(nearest, np.float32(-_INFINITY)), nearest
+    if float(nearest) == double or double - float(below) != float(above) - double:
+        return float(nearest)
+    number, halfway = exact(), Decimal(double)
+    return float(nearest) if number == halfway else float(below if number < halfway else above)
 
 
 def _hexadecimal(text: str) -> float | None:
@@ -111,6 +150,41 @@ def _ascii_digit(character: str) -> str:
         return character if character.isascii() else "?"
     digit = unicodedata.decimal(character, None)
     return "?" if digit is None else str(digit)
+
+
+def digits_to_base(text: str, from_: int, to: int) -> str | type[OverflowError] | None:
+    """A whole number in another base, as Spark's conv() writes it: unsigned in 64 bits unless `to` is negative.
+
+    None if a base is not from 2 to 36 or there is no digit at all; OverflowError if the number exceeds 64 bits.
+    """
+    if not (2 <= from_ <= 36 and 2 <= abs(to) <= 36):
+        return None
+    trimmed = text.strip(" ")
+    if not trimmed:
+        return None
+    negative = trimmed[0] == "-"
+    value = 0
+    for character in trimmed[negative:]:
+        digit = _DIGIT.get(character, 99)
+        if digit >= from_:
+            break
+        value = value * from_ + digit
+        if value >= 1 << 64:
+            return OverflowError
+    half, whole = 1 << 63, 1 << 64
+    if negative and to > 0:
+        value = whole - 1 if value >= half else -value % whole
+    if to < 0 and value >= half:
+        value, negative = whole - value, True
+    return f"{'-' if negative and to < 0 else ''}{_write_base(value, abs(to))}"
+
+
+def _write_base(value: int, base: int) -> str:
+    digits = ""
+    while value or not digits:
+        value, digit = divmod(value, base)
+        digits = _DIGITS[digit] + digits
+    return digits
 
 
 def rescale(unscaled: int, scale: int, to: int) -> int:

@@ -7,7 +7,7 @@ it. So polygons without rows nearby cost nothing, and a residual stays plain dat
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any
 
@@ -21,6 +21,7 @@ from vedette.errors import shortened
 _POLYGONAL = (3, 6)  # shapely's numbers of Polygon and MultiPolygon
 _NAMES = ("POLYGON", "MULTIPOLYGON")
 _NOTHING = "POLYGON EMPTY"
+_TURN = 360.0  # degrees
 _FEW = 1000  # parentheses; so many cannot nest too deeply
 _MAX_COORDINATE = 1e150  # its square must be finite
 _EXAMPLE = "'POLYGON ((0 0, 4 0, 4 3, 0 0))'"
@@ -140,35 +141,90 @@ class Polygons:
         self._texts = texts
         self._geometries = np.empty(len(texts), object)
         self._is_ready = np.zeros(len(texts), np.bool_)
+        self._x_ends = np.zeros((2, len(texts)))  # the least and the greatest x of those that are ready
         self._lock = Lock()
 
     def contain(
-        self, members: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64], *, borders: bool
+        self,
+        members: NDArray[np.int64],
+        x: NDArray[np.float64],
+        y: NDArray[np.float64],
+        *,
+        borders: bool,
+        turns: bool = False,
     ) -> NDArray[np.bool_]:
         """Whether polygon `members[j]` contains point j. With `borders`, the border is part of a polygon.
 
-        A point with a NaN or infinite coordinate is in no polygon.
+        A point with a NaN or infinite coordinate is in no polygon. With `turns`, x is a longitude in [-180, 180], and a
+        polygon may continue beyond.
         """
         import shapely
 
-        order, wanted = self._ready(members, x, y)
         test = shapely.intersects_xy if borders else shapely.contains_xy
-        is_in = np.zeros(len(members), np.bool_)
-        with np.errstate(all="ignore"):  # far points
-            is_in[order] = test(wanted, x[order], y[order])
-        return is_in
+        return self._test(test, members, x, y, 0.0, turns)
 
     def are_near(
-        self, members: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64], distance: float
+        self,
+        members: NDArray[np.int64],
+        x: NDArray[np.float64],
+        y: NDArray[np.float64],
+        distance: float,
+        *,
+        turns: bool = False,
     ) -> NDArray[np.bool_]:
         """Whether polygon `members[j]` is at most `distance` from point j."""
         import shapely
 
+        def test(polygons: NDArray[Any], x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.bool_]:
+            return np.asarray(shapely.dwithin(polygons, shapely.points(x, y), distance))
+
+        return self._test(test, members, x, y, distance, turns)
+
+    def are_within_metres(
+        self, members: NDArray[np.int64], lon: NDArray[np.float64], lat: NDArray[np.float64], metres: float
+    ) -> NDArray[np.bool_]:
+        """Whether polygon `members[j]` is at most so many metres from place j, in the plane that touches the earth."""
+        import shapely
+
+        from vedette.language.earth import metres_per_degree
+
+        def test(polygons: NDArray[Any], lon: NDArray[np.float64], lat: NDArray[np.float64]) -> NDArray[np.bool_]:
+            points, pairs = shapely.get_coordinates(polygons, return_index=True)
+            east, north = metres_per_degree(lat)
+            points[:, 0] = (points[:, 0] - lon[pairs]) * east[pairs]
+            points[:, 1] = (points[:, 1] - lat[pairs]) * north[pairs]
+            moved = shapely.set_coordinates(polygons.copy(), points)
+            return np.asarray(shapely.distance(moved, shapely.Point(0, 0)) <= metres)
+
+        return self._test(test, members, lon, lat, _TURN, turns=True)
+
+    def _test(
+        self,
+        test: Callable[..., NDArray[np.bool_]],
+        members: NDArray[np.int64],
+        x: NDArray[np.float64],
+        y: NDArray[np.float64],
+        distance: float,
+        turns: bool,
+    ) -> NDArray[np.bool_]:
+        """A test of polygons and points. With `turns`, also of the points one turn to the east and to the west."""
         order, wanted = self._ready(members, x, y)
-        near = np.zeros(len(members), np.bool_)
-        with np.errstate(all="ignore"):
-            near[order] = shapely.dwithin(wanted, shapely.points(x[order], y[order]), distance)
-        return near
+        found = np.zeros(len(members), np.bool_)
+        with np.errstate(all="ignore"):  # far points
+            found[order] = test(wanted, x[order], y[order])
+            if not turns:
+                return found
+            lows, highs = self._x_ends[:, members[order]]
+            for turn in (_TURN, -_TURN):
+                turned = x[order] + turn
+                chosen = (lows - distance <= turned) & (turned <= highs + distance) & ~found[order]
+                found[order[chosen]] = test(wanted[chosen], turned[chosen], y[order[chosen]])
+            return found & (np.abs(x) <= _TURN / 2)
+
+    def at(self, member: int) -> Any:
+        """One polygon."""
+        self._make_ready(np.array([member]))
+        return self._geometries[member]
 
     def _ready(
         self, members: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]
@@ -203,4 +259,5 @@ class Polygons:
                     shapely.contains_xy(made, corners[:, 0], corners[:, 1])
                     shapely.intersects_xy(made, corners[:, 0], corners[:, 1])
                 self._geometries[places] = made
+                self._x_ends[:, places] = corners[:, [0, 2]].T
                 self._is_ready[places] = True

@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.boxes import CLOSED, OPEN, UNBOUNDED
-from vedette.data.schema import Type
+from vedette.data.columns import flat_dtype
+from vedette.data.schema import INTEGER_BITS, Type
 from vedette.language.literals import exact_decimals
 from vedette.language.numerals import rescale
 from vedette.language.times import Zone
-from vedette.language.types import wider_decimal
+from vedette.language.types import as_decimal, wider_decimal
 
 _FEW = 8  # so many ranges are intersected one by one
-_INT64 = (-(2**63), 2**63 - 1)
 
 
 @dataclass(frozen=True)
@@ -114,13 +114,13 @@ def _holds(
 
 def dtype_of(field: Type) -> Any:
     """The dtype of a field's range ends."""
-    if field.name == "string" or (field.name == "decimal" and field.precision > 18):
+    if field.is_text or (field.name == "decimal" and field.precision > 18):
         return object
-    return {"double": np.float64, "boolean": np.bool_}.get(field.name, np.int64)
+    return flat_dtype(field)
 
 
 def _filler(field: Type, n: int) -> NDArray[Any]:
-    return np.full(n, "" if field.name == "string" else 0, dtype_of(field))
+    return np.full(n, "" if field.is_text else 0, dtype_of(field))
 
 
 def everything(field: Type, n: int) -> Band:
@@ -169,15 +169,31 @@ def exact_cut(values: NDArray[Any]) -> Cut:
     return Cut(values, values, np.ones(n, np.bool_), np.zeros(n, np.bool_))
 
 
-def bigint_in_doubles(constants: NDArray[np.float64]) -> Cut:
-    """A bigint field compared as doubles."""
-    safe = np.abs(constants) < 2.0**53  # no two integers share a double here; NaN is not safe
+def limits_of(field: Type) -> tuple[int, int]:
+    """The least and the greatest value of an integer field, or of an unscaled decimal one."""
+    if field.is_integer:
+        end = 1 << (INTEGER_BITS[field.name] - 1)
+        return -end, end - 1
+    return -(10**field.precision) + 1, 10**field.precision - 1
+
+
+def integers_in_integers(constants: NDArray[np.int64], field: Type) -> Cut:
+    """An integer field compared as a wider integer."""
+    bottom, top = limits_of(field)
+    inside = np.clip(constants, bottom, top)
+    return Cut(inside, inside, inside == constants, constants > top)
+
+
+def integers_in_doubles(constants: NDArray[np.float64], field: Type) -> Cut:
+    """An integer field compared as doubles."""
+    bottom, top = limits_of(field)
+    safe = np.abs(constants) < min(2.0**53, top)  # no two integers share a double here; NaN is not safe
     ceilings = np.ceil(np.where(safe, constants, 0.0))
     firsts = ceilings.astype(np.int64)
     hits = safe & (ceilings == constants)
     cut = Cut(firsts, firsts.copy(), hits, np.zeros(len(constants), np.bool_))
     for i in np.flatnonzero(~safe):
-        _search(cut, int(i), float, float(constants[i]), *_INT64)
+        _search(cut, int(i), float, float(constants[i]), bottom, top)
     return cut
 
 
@@ -204,12 +220,11 @@ def decimal_in_doubles(constants: NDArray[np.float64], field: Type) -> Cut:
 
 
 def integers_in_decimals(raws: Sequence[str], negated: bool, field: Type, *, exact: bool) -> Cut:
-    """A bigint or decimal field against numbers without exponent.
+    """An integer or decimal field against numbers without exponent.
 
     Unless `exact`, numbers with more than 38 digits are rounded first, as in Spark.
     """
-    as_field = Type("decimal", 20, 0) if field.name == "bigint" else field
-    bottom, top = _INT64 if field.name == "bigint" else (-(10**field.precision) + 1, 10**field.precision - 1)
+    as_field, (bottom, top) = as_decimal(field), limits_of(field)
     unscaled, scales = exact_decimals(raws, negated)
     n = len(unscaled)
     dtype = dtype_of(field)

@@ -6,23 +6,29 @@ slot, and `constants` has that slot's values, one per query.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.data.columns import Column
+from vedette.data.moments import NOW
 from vedette.data.schema import Schema, check_time_zone
 from vedette.language.expressions import Typed, field_in, from_json, to_json
-from vedette.language.geofences import FENCES, POLYGON_TESTS
+from vedette.language.fence_bounds import is_latitude, is_longitude
+from vedette.language.geofences import FENCES, POLYGON_TESTS, Metres, distance_test
 from vedette.language.polygons import Polygons
 from vedette.language.raised import evaluate_apart, log_raised
 from vedette.language.string_use import MAX_STRING_BYTES, VALUES_AT_ONCE, StringUse
 from vedette.native.damage import check, check_type, check_within
+
+if TYPE_CHECKING:
+    from vedette.language.geodesics import Circles
+    from vedette.language.now_uses import NowUses
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +53,13 @@ class Residual:
         return tuple(sorted({node.name for node in self.expression.walk() if node.op == "field"}))
 
     @cached_property
+    def now_uses(self) -> NowUses | None:
+        """How the residual depends on now(), None if it does not. Raises CannotFollowError."""
+        from vedette.language.now_uses import NowUses
+
+        return NowUses.of(self) if NOW in self.fields else None
+
+    @cached_property
     def string_use(self) -> StringUse:
         return StringUse.of(self.expression)
 
@@ -55,6 +68,11 @@ class Residual:
         """The polygons of slots, by slot. Their parsed forms are neither pickled nor saved."""
         slots = {node.args[2].slot for node in self.expression.walk() if node.op in POLYGON_TESTS}
         return {slot: Polygons(self.constants[slot]) for slot in slots}
+
+    @cached_property
+    def circles(self) -> dict[Typed, Circles]:
+        """Circles on the earth that comparisons of distances have made, by comparison; neither pickled nor saved."""
+        return {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Residual, (self.queries, self.expression, self.constants, self.time_zone)
@@ -115,7 +133,9 @@ class Residual:
         """The same, but errors of the evaluation are raised."""
         from vedette.language.evaluation import Evaluation
 
-        evaluation = Evaluation(self.constants, self.time_zone, columns, rows, members, self.polygons)
+        evaluation = Evaluation(
+            self.constants, self.time_zone, columns, rows, members, self.polygons, circles=self.circles
+        )
         return evaluation.find_true(self.expression)
 
     def validate(self, schema: Schema, queries: range) -> None:
@@ -172,6 +192,45 @@ def widen_fences(residual: Residual, margins: Mapping[str, float]) -> Residual:
     A point is then inside up to the margin outside the fence. A negated fence is not widened.
     """
     return replace(residual, expression=_widen(residual.expression, margins))
+
+
+def fences_on_earth(residual: Residual) -> list[tuple[str, str]]:
+    """The fields of longitude and latitude of the geofences that `widen_fences_on_earth` widens."""
+    places = [_fields_on_earth(node) for node in _positive(residual.expression)]
+    return [each for each in places if each is not None]
+
+
+def widen_fences_on_earth(residual: Residual, metres: float) -> Residual:
+    """The residual with geofences widened by a margin in metres, if they are on the earth and not negated."""
+    chosen = {node for node in _positive(residual.expression) if _fields_on_earth(node) is not None}
+
+    def widen(node: Typed) -> Typed:
+        if node in chosen:
+            return replace(node, value=Metres(metres))
+        is_logic = node.op in ("and", "or")
+        return replace(node, args=tuple(map(widen, node.args))) if is_logic else node
+
+    return replace(residual, expression=widen(residual.expression))
+
+
+def _positive(node: Typed) -> Iterator[Typed]:
+    """The conditions under AND and OR."""
+    if node.op in ("and", "or"):
+        for arg in node.args:
+            yield from _positive(arg)
+    else:
+        yield node
+
+
+def _fields_on_earth(node: Typed) -> tuple[str, str] | None:
+    """The fields of a circle in metres, or of a polygon whose fields are a longitude and a latitude by their names."""
+    test = distance_test(node)
+    if (test is None and node.op not in POLYGON_TESTS) or (test is not None and test.op not in ("<", "<=")):
+        return None
+    x, y = (field_in(arg) for arg in (node.args if test is None else test.distance.args)[:2])
+    if x is None or y is None or (test is None and not (is_longitude(x) and is_latitude(y))):
+        return None
+    return x.name, y.name
 
 
 def _widen(node: Typed, margins: Mapping[str, float]) -> Typed:

@@ -10,6 +10,7 @@ import re
 import sys
 from bisect import bisect_right
 from collections import Counter
+from typing import Any
 
 from vedette.errors import QueryError
 from vedette.language.tokens import MARK
@@ -17,25 +18,28 @@ from vedette.language.tokens import MARK
 _SLOT = "__literal_{}__"
 SLOT_NAME = re.compile(r"__literal_(\d+)__")
 CALL = "__call_"  # before the name of a function, so that sqlglot reads it as an unknown function
-_FORBIDDEN = re.compile(r"--|/\*|;|:|\[|\{|@|\$|\?|->|(?<!<)=>")
+_UNSIGNED = f"{CALL}unsigned"  # between two >>, because sqlglot has no >>>
+_FORBIDDEN = re.compile(r"--|/\*|;|:|\{|@|\$|\?|(?<!<)=>")
 _MEANINGS = {
     "--": "comments are not supported; remove it",
     "/*": "comments are not supported; remove it",
     ";": "a query is one expression; remove the semicolon",
 }
 # Words that are not names. Each one in a text must also be in the tree.
-_KEYWORDS = frozenset(
-    {"AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "RLIKE", "ILIKE", "IS", "NULL", "TRUE", "FALSE"}
+KEYWORDS = frozenset(
+    {"AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "RLIKE", "REGEXP", "ILIKE", "IS", "NULL", "TRUE", "FALSE"}
     | {"CASE", "WHEN", "THEN", "ELSE", "END", "CAST", "TRY_CAST", "AS", "ESCAPE", "DISTINCT", "FROM", "DIV"}
 )
+_AFTER_NOT = ("IN", "BETWEEN", "LIKE", "RLIKE", "REGEXP", "ILIKE")
 _OPERANDS = frozenset({"END", "NULL", "TRUE", "FALSE"})  # keywords that end an operand
 # Words that are passed to sqlglot for a better error. Fields with these names need backquotes.
 _TELLING = frozenset(
     {"decimal", "dec", "numeric", "over", "select", "exists", "any", "all", "some", "with", "interval", "symmetric"}
 )
-_RENAMED = re.compile(rf"{MARK}|`(?:[^`]|``)*`|'[^']*'|\"[^\"]*\"|\w+")
-_TOKEN = re.compile(r"`(?:[^`]|``)*`|'[^']*'|\"[^\"]*\"|\w+|<=>|<>|<=|>=|==|!=|\|\||\0|\S")
+_RENAMED = re.compile(rf"{MARK}|`(?:[^`]|``)*`|'[^']*'|\"[^\"]*\"|\w+|>>>")
+_TOKEN = re.compile(r"`(?:[^`]|``)*`|'[^']*'|\"[^\"]*\"|\w+|>>>|<<|>>|<=>|<>|<=|>=|->|==|!=|\|\||\0|\S")
 _OPENING = re.compile(r"\s*\(")
+_SUBQUERY = re.compile(r"\s*\(\s*(?:select|with|table|from|values)\b", re.IGNORECASE)
 _AS = ("as", "AS", "As", "aS")
 _COMPARING = {"=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>"}
 
@@ -61,27 +65,28 @@ def check_characters(skeleton: str) -> None:
         )
     number = re.search(r"(?<![\w.])[0-9]\w*[A-Za-z_]\w*", plain)
     if number:
-        reason = (
-            f"{number.group()} is not a number: the suffixes are L, D and BD; put a name that begins with a digit in ``"
-        )
+        suffixes = "the suffixes are L, S, Y, F, D and BD"
+        reason = f"{number.group()} is not a number: {suffixes}; put a name that begins with a digit in ``"
         raise QueryError(reason, skeleton, number.start(), number.end())
-    _check_parentheses(plain, skeleton)
+    _check_pairs(plain, skeleton, "(", ")")
+    _check_pairs(plain, skeleton, "[", "]")
     reserved = re.search(r"__literal_|__call_", plain)
     if reserved:
         raise QueryError("names with __literal_ or __call_ are reserved", skeleton, reserved.start(), reserved.end())
 
 
-def _check_parentheses(plain: str, skeleton: str) -> None:
+def _check_pairs(plain: str, skeleton: str, opening: str, closing: str) -> None:
+    """Parentheses, or brackets, must be closed, and opened before."""
     opened: list[int] = []
     for place, character in enumerate(plain):
-        if character == "(":
+        if character == opening:
             opened.append(place)
-        elif character == ")":
+        elif character == closing:
             if not opened:
-                raise QueryError("syntax error: a ) without its (", skeleton, place, place + 1)
+                raise QueryError(f"syntax error: a {closing} without its {opening}", skeleton, place, place + 1)
             opened.pop()
     if opened:
-        raise QueryError("syntax error: a ( without its )", skeleton, opened[-1], opened[-1] + 1)
+        raise QueryError(f"syntax error: a {opening} without its {closing}", skeleton, opened[-1], opened[-1] + 1)
 
 
 def with_names(skeleton: str) -> tuple[str, list[tuple[int, int]]]:
@@ -106,16 +111,25 @@ def with_names(skeleton: str) -> tuple[str, list[tuple[int, int]]]:
 def _named(found: re.Match[str], is_type: bool) -> str:
     """A word for sqlglot: a name in backquotes, so that it is not a keyword; a function as an unknown one."""
     word = found.group()
-    if word[0] in "`'\"" or word.isdigit() or word.upper() in _KEYWORDS or word.lower() in _TELLING:
+    if word.lower() == "exists" and not _SUBQUERY.match(found.string, found.end()):
+        return CALL + word if _OPENING.match(found.string, found.end()) else f"`{word}`"
+    if word == ">>>":
+        return f">> {_UNSIGNED} >>"
+    if word[0] in "`'\"" or word.isdigit() or word.upper() in KEYWORDS or word.lower() in _TELLING:
         return word
     if _OPENING.match(found.string, found.end()):
         return CALL + word
     return word if is_type else f"`{word}`"
 
 
+def is_unsigned(node: Any) -> bool:
+    """Whether a node of sqlglot is the mark in a >>>."""
+    return type(node).__name__ == "Column" and node.name == _UNSIGNED
+
+
 def write_name(name: str) -> str:
     """A field's name as written in a query: in backquotes if it has unusual characters or is a keyword."""
-    is_word = name.upper() in _KEYWORDS or name.lower() in _TELLING
+    is_word = name.upper() in KEYWORDS or name.lower() in _TELLING
     plain = re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) and not is_word
     return name if plain else "`" + name.replace("`", "``") + "`"
 
@@ -149,13 +163,13 @@ def _tokens_of(skeleton: str) -> list[tuple[str, int]]:
         after = [next_.upper() for next_, _ in found[k : k + 4]]
         if word == "IS" and "DISTINCT" in (after[1:2] + after[2:3]):
             kind = "compare"
-        elif word in ("DISTINCT", "FROM") or (word == "NOT" and after[1:3] == ["DISTINCT", "FROM"]) or token == ")":
+        elif word in ("DISTINCT", "FROM") or (word == "NOT" and after[1:3] == ["DISTINCT", "FROM"]) or token in ")]":
             continue
-        elif word in _KEYWORDS:
+        elif word in KEYWORDS:
             after_operand = word == "NOT" and k > 0 and _ends_operand(found[k - 1][0])
-            if after_operand and after[1:2] and after[1] not in ("IN", "BETWEEN", "LIKE", "RLIKE", "ILIKE"):
+            if after_operand and after[1:2] and after[1] not in _AFTER_NOT:
                 raise QueryError("syntax error: NOT is not allowed here", skeleton, place, place + 3)
-            kind = word
+            kind = "RLIKE" if word == "REGEXP" else word
         elif token in _COMPARING:
             kind = "compare"
         elif token == "!":
@@ -171,6 +185,6 @@ def _tokens_of(skeleton: str) -> list[tuple[str, int]]:
 
 
 def _ends_operand(token: str) -> bool:
-    return token == ")" or (
-        bool(re.match(r"[`\w'\"\0]", token)) and (token.upper() not in _KEYWORDS or token.upper() in _OPERANDS)
+    return token in (")", "]") or (
+        bool(re.match(r"[`\w'\"\0]", token)) and (token.upper() not in KEYWORDS or token.upper() in _OPERANDS)
     )

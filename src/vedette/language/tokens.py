@@ -14,14 +14,14 @@ from vedette.errors import QueryError
 
 MARK = "\0"
 _STRING = r"'(?:[^'\\]++|\\.|'')*'|\"(?:[^\"\\]++|\\.|\"\")*\""
-_NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:BD|bd|Bd|bD|[lLdD])?(?![\w.])"
+_NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:BD|bd|Bd|bD|[lLdDfFsSyY])?(?![\w.])"
 _BEFORE = r"(?<![\w.`\\])"
 _LITERAL = re.compile(rf"({_BEFORE}[rR](?:'[^']*'|\"[^\"]*\")|{_STRING}|{_BEFORE}{_NUMBER})", re.DOTALL)
 _LITERAL_OR_NAME = re.compile(rf"(`(?:[^`]|``)*`)|{_LITERAL.pattern}", re.DOTALL)
 # The same literals except r'...', found three times as fast: the first character decides.
 _QUICK = re.compile(
     r"""(['"0-9.](?:(?<=')(?:[^'\\]++|\\.|'')*'|(?<=")(?:[^"\\]++|\\.|"")*"|(?<![\w.`\\][0-9.])"""
-    r"""(?:(?<=\.)[0-9]+|(?<=[0-9])[0-9]*(?:\.[0-9]*)?)(?:[eE][+-]?[0-9]+)?(?:BD|bd|Bd|bD|[lLdD])?(?![\w.])))""",
+    r"""(?:(?<=\.)[0-9]+|(?<=[0-9])[0-9]*(?:\.[0-9]*)?)(?:[eE][+-]?[0-9]+)?(?:BD|bd|Bd|bD|[lLdDfFsSyY])?(?![\w.])))""",
     re.DOTALL,
 )
 # The text up to a quote that is not closed. Without this check, each later quote would be tried up to the end.
@@ -32,7 +32,12 @@ _CLOSED = re.compile(
 )
 _LONG = 1000  # characters of a text from which the check is worth its time
 _RAW = re.compile(rf"{_BEFORE}[rR]{MARK}")
-_TYPED = re.compile(rf"{_BEFORE}(?:date|timestamp)\s*(?={MARK})", re.IGNORECASE)
+_TYPED = re.compile(rf"{_BEFORE}(?:date|timestamp(?:_ntz|_ltz)?|x)\s*(?={MARK})", re.IGNORECASE)
+_UNIT = r"(?:year|month|week|day|hour|minute|second|(?:milli|micro|nano)second)s?\b"
+_INTERVAL = re.compile(
+    rf"{_BEFORE}interval\s*(?:[+-]?\s*{MARK}\s*{_UNIT}(?:\s*to\s+{_UNIT}|(?:\s*[+-]?\s*{MARK}\s*{_UNIT})*)|{MARK})",
+    re.IGNORECASE,
+)
 # Literals that are part of the syntax and not values: the parameters of a type, the character of an ESCAPE.
 _SYNTACTIC = re.compile(
     rf"\b(?:decimal|dec|numeric)\s*\(\s*({MARK})\s*(?:,\s*({MARK})\s*)?\)|\bescape\s*({MARK})", re.IGNORECASE
@@ -72,6 +77,7 @@ def cut_texts(texts: Sequence[str]) -> list[Shape]:
     if any(_RAW.search(shape.skeleton) for shape in cut):
         cut = [part for shape in cut for part in (_recut(shape, texts) if _RAW.search(shape.skeleton) else [shape])]
     cut = [part for shape in cut for part in (_absorb(shape) if _TYPED.search(shape.skeleton) else [shape])]
+    cut = [_absorb_intervals(shape) if _INTERVAL.search(shape.skeleton) else shape for shape in cut]
     return [part for shape in cut for part in (_inline(shape) if _SYNTACTIC.search(shape.skeleton) else [shape])]
 
 
@@ -152,6 +158,30 @@ def _absorb(shape: Shape) -> list[Shape]:
             other.indices.append(index)
             other.literals.append(literals)
     return [part for part in (absorbed, other) if part.indices]
+
+
+def _absorb_intervals(shape: Shape) -> Shape:
+    """The shape with one literal for each INTERVAL: the word, its numbers and its units, as written."""
+    skeleton = _INTERVAL.sub(MARK, shape.skeleton)
+    takes: list[tuple[slice, list[str]]] = []  # the literals that become one, and what is written around them
+    slot, place = 0, 0
+    for found in _INTERVAL.finditer(shape.skeleton):
+        before = shape.skeleton.count(MARK, place, found.start())
+        takes += [(slice(at, at + 1), ["", ""]) for at in range(slot, slot + before)]
+        pieces = found.group().split(MARK)
+        slot, place = slot + before, found.end()
+        takes.append((slice(slot, slot + len(pieces) - 1), pieces))
+        slot += len(pieces) - 1
+    rest = shape.skeleton.count(MARK, place)
+    takes += [(slice(at, at + 1), ["", ""]) for at in range(slot, slot + rest)]
+    joined = [
+        tuple("".join(_alternate(pieces, literals[some])) for some, pieces in takes) for literals in shape.literals
+    ]
+    return Shape(skeleton, shape.indices, joined)
+
+
+def _alternate(pieces: list[str], literals: tuple[str, ...]) -> list[str]:
+    return [pieces[0], *(each for pair in zip(literals, pieces[1:], strict=True) for each in pair)]
 
 
 def _inline(shape: Shape) -> list[Shape]:

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from vedette.data.columns import Column
-from vedette.data.schema import Type
+from vedette.data.columns import Column, null_column
+from vedette.data.schema import Type, element_of, is_array, is_map
 from vedette.errors import QueryError
-from vedette.language.casts import cast
+from vedette.language.casts import CASTS, cast
 from vedette.language.evaluation import Evaluation
 from vedette.language.expressions import Typed
 from vedette.language.residual import Residual
@@ -70,7 +71,15 @@ def try_expression(expression: Typed, constants: tuple[Any, ...], zone: str, res
 
 def _column(type_: Type, literals: list[tuple[Type, Any]], zone: str) -> Column:
     """A null, a zero, and the literals cast to the type of a field; those that cannot be cast are zero."""
-    zero: Any = "" if type_.name == "string" else 0
+    if is_array(type_):
+        inner = _column(element_of(type_), literals, zone)
+        held = inner.values if isinstance(inner.values, pa.Array) else pa.array(inner.values)
+        held = pc.if_else(pa.array(inner.valid), held, pa.scalar(None, held.type))
+        lists = pa.LargeListArray.from_arrays(pa.array([0, 0, 0, *[len(held)] * len(literals)]), held)
+        return Column(lists, inner.valid)
+    if is_map(type_):
+        return null_column(type_, 2 + len(literals))
+    zero: Any = "" if type_.is_text else 0
     items = [zero, zero, *(_as_type(values, from_, type_, zone, zero) for from_, values in literals)]
     valid = np.ones(len(items), np.bool_)
     valid[0] = False
@@ -78,12 +87,14 @@ def _column(type_: Type, literals: list[tuple[Type, Any]], zone: str) -> Column:
 
 
 def _as_type(values: Any, from_: Type, to: Type, zone: str, zero: Any) -> Any:
+    if to.name not in CASTS.get(from_.name, ()):
+        return zero
     try:
         vector = cast(Vector(values), from_, to, zone)
     except MemoryError:
         raise
-    except Exception:  # the cast does not exist
+    except Exception:  # it is tried again in the evaluation
         return zero
-    if not vector.usable[0] or isinstance(vector.values, pa.Array) != (to.name == "string"):
+    if not vector.usable[0] or isinstance(vector.values, pa.Array) != (to.is_text):
         return zero
-    return vector.values[0].as_py()[:MAX_CHARACTERS] if to.name == "string" else vector.values[0]
+    return vector.values[0].as_py()[:MAX_CHARACTERS] if to.is_text else vector.values[0]

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vedette.data.schema import Type
-from vedette.language.expressions import BIGINT, DOUBLE, NULL, STRING, TIMESTAMP
+from vedette.data.schema import Type, is_nested
+from vedette.language.expressions import (
+    BIGINT,
+    DAY_INTERVAL,
+    DOUBLE,
+    INTERVALS,
+    NULL,
+    STRING,
+    TIME_INTERVAL,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+)
 
 MAX_PRECISION = 38
-_INTEGRAL = {"int": 10, "bigint": 20}  # with the precision each takes as a decimal
-_RANK = {"int": 0, "bigint": 1, "decimal": 2, "double": 3}
+_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}  # of each integer as a decimal
+_RANK = {name: rank for rank, name in enumerate((*_DIGITS, "decimal", "float", "double"))}
 NUMERIC = frozenset(_RANK)
+_TIMES = ("date", "timestamp", "timestamp_ntz")
 
 
 def is_integral(type_: Type) -> bool:
-    return type_.name in _INTEGRAL
+    return type_.is_integer
 
 
 def as_decimal(type_: Type) -> Type:
     """The decimal that an integer becomes next to a decimal."""
-    return Type("decimal", _INTEGRAL[type_.name], 0) if is_integral(type_) else type_
+    return Type("decimal", _DIGITS[type_.name], 0) if is_integral(type_) else type_
 
 
 def wider_decimal(a: Type, b: Type) -> Type:
@@ -39,11 +50,15 @@ def wider(a: Type, b: Type) -> Type | None:
     if a == NULL:
         return b
     if a.name in NUMERIC and b.name in NUMERIC:
-        if "decimal" in (a.name, b.name) and "double" not in (a.name, b.name):
+        if a.is_floating or b.is_floating:
+            return DOUBLE  # also for a float beside any other number
+        if "decimal" in (a.name, b.name):
             return wider_decimal(as_decimal(a), as_decimal(b))
         return a if _RANK[a.name] >= _RANK[b.name] else b
-    if {a.name, b.name} == {"date", "timestamp"}:
-        return TIMESTAMP
+    if a.name in _TIMES and b.name in _TIMES:
+        return TIMESTAMP if TIMESTAMP in (a, b) else TIMESTAMP_NTZ
+    if {a, b} == {DAY_INTERVAL, TIME_INTERVAL}:
+        return TIME_INTERVAL
     return None
 
 
@@ -53,6 +68,8 @@ def common_type(types: Sequence[Type], *, promote_strings: bool = True) -> Type 
     So the order matters: `i IN ('5', 1.5)` compares decimals, `i IN (1.5, '5')` doubles.
     """
     found: Type = NULL
+    if any(map(is_nested, types)):
+        return None  # arrays and maps are not compared with each other
     for type_ in types:
         met = wider(found, type_)
         if met is None and promote_strings and STRING in (found, type_):
@@ -63,8 +80,10 @@ def common_type(types: Sequence[Type], *, promote_strings: bool = True) -> Type 
     return found
 
 
-def _beside_string(other: Type) -> Type:
+def _beside_string(other: Type) -> Type | None:
     """The type that a string is cast to beside another type."""
+    if other in INTERVALS:
+        return None
     if is_integral(other):
         return BIGINT
     return DOUBLE if other.name in NUMERIC else other

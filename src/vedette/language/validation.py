@@ -10,27 +10,47 @@ import numpy as np
 import pyarrow as pa
 
 from vedette.data.columns import Column
-from vedette.data.schema import TYPE_NAMES, Schema
-from vedette.language.expressions import BOOLEAN, Typed
-from vedette.language.function_table import TABLE
-from vedette.language.geofences import POLYGON_TESTS
-from vedette.language.types import NUMERIC
+from vedette.data.moments import find_field
+from vedette.data.schema import TYPE_NAMES, Schema, element_of, is_array, is_map, value_of
+from vedette.language.expressions import BOOLEAN, DOUBLE, INTERVALS, QUANTIFIERS, Typed
+from vedette.language.function_table import ARGUMENTS, TABLE
+from vedette.language.functions.formats import is_format
+from vedette.language.functions.function import MAX_ARGUMENTS
+from vedette.language.functions.moved_times import UNITS
+from vedette.language.functions.numbers import MAX_PLACES
+from vedette.language.functions.time_texts import PATTERNS
+from vedette.language.geofences import DISTANCES, POLYGON_TESTS
+from vedette.language.time_patterns import is_pattern
+from vedette.language.types import MAX_PRECISION, NUMERIC
 from vedette.language.vectors import filler
 from vedette.native.damage import DamageError, check, check_type
 
 MAX_NODES = 1_000_000
-MAX_PLACES = 400  # of round(); a double has no more digits
+_MAX_DIGITS = 20 + MAX_PRECISION  # an integer is compared exactly with a decimal literal of any scale
 # How many arguments a node has, least and most. Functions have as many as their calls, unless listed here.
 _ARGUMENTS: dict[str, tuple[int, int]] = {
     **dict.fromkeys(("field", "slot", "constant"), (0, 0)),
     **dict.fromkeys(("not", "cast", "try"), (1, 1)),
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "<=>", "+", "-", "*", "/", "%", "div", "pmod"), (2, 2)),
+    **dict.fromkeys(("&", "|", "^"), (2, 2)),
+    "~": (1, 1),
     **dict.fromkeys(("and", "or", "case", "in"), (1, MAX_NODES)),
     **dict.fromkeys(POLYGON_TESTS, (3, 3)),
-    "like": (2, 2),
+    **dict.fromkeys((*QUANTIFIERS, "like", "[]"), (2, 2)),
+    "element": (0, 0),
+    **{op: (n, n) for op, n in ARGUMENTS.items()},
+    **dict.fromkeys(("date_format", "from_unixtime", "mask"), (1, 1)),
+    "format_string": (1, MAX_ARGUMENTS),
+    "map value": (1, 2),
+    "timestampadd": (2, 2),
+    "timestampdiff": (2, 2),
     "st_dwithin": (5, 5),
+    **dict.fromkeys(DISTANCES, (4, 4)),
 }
 _KNOWN = {each.name: (each.least, each.most) for each in TABLE if each.evaluate is not None} | _ARGUMENTS
+
+
+_TYPES = {*TYPE_NAMES, "int", "null", *(interval.name for interval in INTERVALS)}
 
 
 def validate_expression(expression: Typed, schema: Schema, constants: Sequence[Any]) -> None:
@@ -52,11 +72,12 @@ def _validate_node(node: Typed, schema: Schema, constants: Sequence[Any]) -> Non
     least, most = _KNOWN[node.op]
     check(least <= len(node.args) <= most, f"{node.op} has a wrong number of arguments")
     type_ = node.type
-    check(type_.name in (*TYPE_NAMES, "int", "null"), "an expression has an unknown type")
-    digits = (type_.precision, type_.scale)
-    check(all(type(each) is int and 0 <= each <= 38 for each in digits), "a decimal has too many digits")
+    inner = element_of(type_) if is_array(type_) else value_of(type_) if is_map(type_) else type_
+    check(inner.name in _TYPES, "an expression has an unknown type")
+    for digits, most_digits in ((type_.precision, _MAX_DIGITS), (type_.scale, MAX_PRECISION)):
+        check(type(digits) is int and 0 <= digits <= most_digits, "a decimal has too many digits")
     if node.op == "field":
-        field = schema.find(node.name)
+        field = find_field(schema, node.name)
         check(field is not None and field.name == node.name and field.type == type_, "an expression has a wrong field")
     elif node.op == "slot":
         check(0 <= node.slot < len(constants), "an expression has an unknown constant")
@@ -72,12 +93,22 @@ def _validate_node(node: Typed, schema: Schema, constants: Sequence[Any]) -> Non
 
 def _validate_value(node: Typed) -> None:
     value: Any = node.value
-    if node.op == "round":
+    if node.op in ("round", "bround", "floor", "ceil") and (value is not None or "round" in node.op):
         check(type(value) is int and abs(value) <= MAX_PLACES, "round has an invalid number of places")
+    elif node.op in ("timestampadd", "timestampdiff"):
+        check(value in UNITS, f"{node.op} has an unknown unit")
+    elif node.op in PATTERNS:
+        check(type(value) is str and is_pattern(value, reads=node.op.startswith("read ")), f"{node.op} has no pattern")
+    elif node.op == "format_string":
+        check(is_format(value, len(node.args)), "format_string has no format")
+    elif node.op == "map value":
+        check((type(value) is str) == (len(node.args) == 1) and is_map(node.args[0].type), "a map has no key")
     elif node.op == "like":
         check(type(value) is str and len(value) <= 1, "like has an invalid escape")
     elif node.op == "constant":
-        check(value is None or type(value) is bool, "a constant has a wrong type")
+        is_number = type(value) is float and np.isfinite(value) and node.type == DOUBLE
+        is_truth = type(value) is bool and node.type == BOOLEAN
+        check(value is None or is_truth or is_number, "a constant has a wrong type")
     else:
         is_margin = type(value) is float and np.isfinite(value)
         check(value is None or type(value) is str or is_margin, "a node of an expression has an invalid value")
@@ -105,13 +136,14 @@ def check_evaluation(expression: Typed, constants: Sequence[Any], time_zone: str
         Evaluation(tuple(constants), time_zone, columns, rows, members, polygons).find_true(expression)
 
 
-def check_side(expression: Typed) -> None:
-    """Raise DamageError unless an expression without literals can be evaluated for two such rows."""
+def check_side(expression: Typed, constants: Sequence[Any] = (), time_zone: str = "UTC") -> None:
+    """Raise DamageError unless an expression with one constant per slot can be evaluated for two such rows."""
     from vedette.language.evaluation import Evaluation
 
     rows = np.arange(2)
     with _trying():
-        vector = Evaluation((), "UTC", _two_rows(expression), rows, rows, {}).of(expression)
+        columns = _two_rows(expression)
+        vector = Evaluation(tuple(constants), time_zone, columns, rows, np.zeros_like(rows), {}).of(expression)
         check(_is_of(vector.values, filler(expression.type, 0)), "an expression has another type than it declares")
 
 

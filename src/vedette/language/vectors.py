@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.data.schema import Type
+from vedette.data.columns import flat_dtype, held_type
+from vedette.data.schema import Type, is_nested
 
 Mask = NDArray[np.bool_]
 
@@ -86,18 +87,20 @@ def dtype_of(type_: Type) -> Any:
     """The dtype of a type's values; strings are Arrow arrays."""
     if is_wide(type_):
         return object
-    return {"double": np.float64, "boolean": np.bool_}.get(type_.name, np.int64)
+    return flat_dtype(type_)
 
 
 def filler(type_: Type, n: int) -> Any:
-    if type_.name == "string":
+    if is_nested(type_):
+        return pa.array([[]] * n, held_type(type_))
+    if type_.is_text:
         return pa.array([""] * n, pa.large_string())
     return np.zeros(n, dtype_of(type_))
 
 
 def choose(type_: Type, mask: Mask, a: Any, b: Any) -> Any:
     """Values of a where the mask is True, else of b."""
-    if type_.name != "string":
+    if not isinstance(a, pa.Array):
         return np.where(mask, a, b)
     import pyarrow.compute as pc
 

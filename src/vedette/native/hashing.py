@@ -163,9 +163,12 @@ def find_strings(
     """The position of each wanted string, or -1."""
     mask = len(slots) - 1
     found = np.empty(len(wanted_offsets) - 1, np.int32)
+    hashes = _hash_strings(wanted_offsets, wanted_data)
     for i in range(len(found)):
-        slot = _slot_of(wanted_data, wanted_offsets[i], wanted_offsets[i + 1], offsets, data, slots, mask)
-        found[i] = slots[slot]
+        if i + AHEAD < len(found):
+            prefetch(slots, hashes[i + AHEAD] & mask)
+        first, last = wanted_offsets[i], wanted_offsets[i + 1]
+        found[i] = slots[_probe(hashes[i], wanted_data, first, last, offsets, data, slots, mask)]
     return found
 
 
@@ -180,7 +183,22 @@ def _slot_of(
     mask: int,
 ) -> int:
     """The slot of an equal string, or the empty slot for it."""
-    slot = _hash_string(wanted, first, last) & mask
+    return _probe(_hash_string(wanted, first, last), wanted, first, last, offsets, data, slots, mask)
+
+
+@kernel
+def _probe(
+    code: int,
+    wanted: NDArray[np.uint8],
+    first: int,
+    last: int,
+    offsets: NDArray[np.int64],
+    data: NDArray[np.uint8],
+    slots: NDArray[np.int32],
+    mask: int,
+) -> int:
+    """As `_slot_of`, for a string whose hash is known."""
+    slot = code & mask
     while slots[slot] >= 0:
         start, end = offsets[slots[slot]], offsets[slots[slot] + 1]
         if end - start == last - first:

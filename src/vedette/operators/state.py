@@ -19,6 +19,7 @@ from vedette.data.container import Container, Decoder, Encoder, refusing_damage
 from vedette.data.ids import Ids
 from vedette.errors import SnapshotError, shortened, shown
 from vedette.native.damage import check, check_type
+from vedette.operators.slot_log import SlotLog
 from vedette.operators.state_checks import check_distinct_ids
 
 FORMAT = 2  # goes up when any operator's fields change
@@ -220,13 +221,11 @@ class RowsById(Protocol):
     """Rows by slot, whose ids keep their slots; a log notes which slots change."""
 
     ids: Ids
+    lives: NDArray[np.bool_]
+    log: SlotLog
 
     @property
     def living(self) -> NDArray[np.int32]: ...
-
-    def begin_log(self) -> None: ...
-
-    def take_log(self) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None: ...
 
     def find(self, ids: Any) -> NDArray[np.int32]: ...
 
@@ -236,8 +235,8 @@ class RowsById(Protocol):
 def write_ids(table: RowsById, *, only_changes: bool) -> tuple[NDArray[np.int32], Content]:
     """The slots of the rows that a part consists of, and the part without them: their ids, and the ids freed."""
     if not only_changes:
-        table.begin_log()
-    log = table.take_log() if only_changes else None
+        table.log.begin()
+    log = table.log.take(table.lives) if only_changes else None
     slots, freed = (table.living, None) if log is None else (log[0], table.ids.take(log[1]))
     return slots, {"is_whole": log is None, "ids": table.ids.take(slots), "freed": freed}
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from vedette.data.columns import Column
 from vedette.data.ids import Ids
 from vedette.data.keyed_rows import MAX_TIME, TIME_TYPES
+from vedette.data.list_texts import load_column
 from vedette.data.schema import Type
 from vedette.errors import SnapshotError
 from vedette.language.vectors import filler
@@ -81,4 +82,4 @@ def read_column(values: Any, valid: Any, type_: Type, n: int) -> Column:
     if valid is not None:
         check_type(valid, NDArray[np.bool_], "the nulls of a column")
         check_shape(valid, (n,), "the nulls of a column")
-    return Column(values, valid)
+    return load_column(values, valid, type_)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
+from vedette.delivery.probe import find_obstacle
 from vedette.errors import FileError, VedetteError, count
+from vedette.extras import check_extra
 from vedette.pipeline.hosts import remote_setting
 from vedette.pipeline.operators import BY_STREAM, Border, Match, MovingJoin, WindowJoin, at_key, options_of
 from vedette.registry.kinds import kinds_for
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from vedette.registry.read.set_info import SetInfo
 
 
+_log = logging.getLogger(__name__)
 _MOVING = ("max_update_interval", "expire_overdue", "late")  # options that the operator itself validates
 
 
@@ -63,6 +67,22 @@ def check_hosts(plan: PipelineFile, queries: Followed) -> None:
         )
 
 
+def warn_unreachable(plan: PipelineFile) -> None:
+    """Log a warning for each webhook that cannot be reached now. Raise PipelineError if its address is refused."""
+    for sink in plan.sink:
+        if sink.webhook is None:
+            continue
+        check_extra("webhook", f"sink {sink.name!r}")
+        if sink.webhook.url is None:
+            continue
+        try:
+            obstacle = find_obstacle(sink.webhook.url, sink.webhook.sending().allowed)
+        except VedetteError as error:
+            raise at_key(error, f"sink {sink.name!r}.webhook") from None
+        if obstacle is not None:
+            _log.warning("sink %r: %s; the pipeline starts, and delivery is retried", sink.name, obstacle)
+
+
 def describe_set(plan: PipelineFile, queries: SetInfo, n_active: int) -> str:
     """The set in one line: name, kind, number of active queries, and version."""
     fixed = plan.registry.version
@@ -92,15 +112,15 @@ def _try_options(plan: PipelineFile, queries: SetInfo, options: dict[str, Any]) 
     """Let the operator validate its options with an empty set."""
     if isinstance(plan.operator, Match):
         return
-    from vedette.registry.snapshots.bases import make_empty
+    from vedette.registry.snapshots.compiled_set import make_empty
 
     empty = make_empty(queries)
     if isinstance(plan.operator, Border):
-        empty.border(**_without(options, "shards"))
+        empty.border(**_without(options, "shards", "on_bad_row"))
     elif isinstance(plan.operator, MovingJoin):
         empty.monitor(**{name: value for name, value in options.items() if name in _MOVING})
     elif isinstance(plan.operator, WindowJoin):
-        empty.window(**_without(options, "shards", "layout"))
+        empty.window(**_without(options, "shards", "layout", "on_bad_row"))
     else:
         empty.monitor(**{name: value for name, value in options.items() if name in ("report", "max_state_rows")})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from vedette.delivery.urls import host_of
 from vedette.errors import count
 from vedette.pipeline.hosts import without_token
 from vedette.pipeline.section import Options, spark_value
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from vedette.pipeline.file import PipelineFile
     from vedette.pipeline.sink import Sink
     from vedette.pipeline.source import Source
+    from vedette.pipeline.webhook import WebhookPart
 
 _WIDTH = 10
 
@@ -67,13 +69,22 @@ def _describe_operator(plan: PipelineFile) -> str:
 
 
 def _describe_sink(sink: Sink) -> Iterator[str]:
-    yield ", ".join([sink.format, *([sink.path] if sink.path else []), *_describe_options(sink.options)])
+    if sink.webhook is not None:
+        yield _describe_webhook(sink.webhook)
+    else:
+        yield ", ".join([sink.format, *([sink.path] if sink.path else []), *_describe_options(sink.options)])
     if sink.where is not None:
         yield f"where {sink.where}"
     if sink.select:
         yield f"select {', '.join(sink.select)}"
     if sink.encode != "columns":
         yield f"as {sink.encode.upper()} in value" + (f", with key {sink.key}" if sink.key else "")
+
+
+def _describe_webhook(part: WebhookPart) -> str:
+    where = f"the URL in {part.url_column}" if part.url is None else host_of(part.url)
+    parts = [f"webhook at {where}", *([f"grouped by {part.group_by}"] if part.group_by else [])]
+    return ", ".join([*parts, "not signed" if part.secret_env is None and part.secret_file is None else "signed"])
 
 
 def _describe_trigger(trigger: str | None) -> str:

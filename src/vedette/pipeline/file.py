@@ -21,6 +21,7 @@ from vedette.pipeline.validation import Mistake, find_mistakes
 from vedette.pipeline.variables import Variables
 
 AVAILABLE_NOW = "available now"
+REGISTRY = "registry"
 
 
 def _read_trigger(value: Any) -> Any:
@@ -96,6 +97,9 @@ class PipelineFile(Section):
     trigger: Annotated[Text | None, BeforeValidator(_read_trigger)] = Field(
         None, description="how often a micro-batch starts: 10 seconds, or: available now"
     )
+    dead_letters: Text = Field(
+        REGISTRY, description="where rows and events go that cannot be processed or delivered: registry, or a folder"
+    )
     source: Source | None = Field(None, description="the stream of rows")
     sources: dict[str, Source] | None = Field(None, description="for a join: the streams of rows, by name")
     registry: RegistryPart = Field(description="the query set")
@@ -134,6 +138,11 @@ class PipelineFile(Section):
         if twice:
             raise ValueError(f"{names.count(twice[0])} sinks are named {twice[0]!r}; give each its own `name`")
         return self
+
+    @property
+    def dead_letter_place(self) -> str:
+        """A folder, or the address of the registry."""
+        return self.registry.url if self.dead_letters == REGISTRY else self.dead_letters
 
     @property
     def streams(self) -> dict[str, Source]:

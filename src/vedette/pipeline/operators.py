@@ -17,6 +17,8 @@ from vedette.pipeline.section import Duration, Section, Text
 Length = Duration | int | float  # of time: a number if the time column is a number
 ByStream = Text | dict[str, Text]
 Count = Annotated[int, Field(gt=0)]
+OnBadRow = Literal["error", "drop", "dead-letter"]
+_BAD_ROW = "what to do with rows that cannot be processed: stop, drop and count them, or keep them as dead letters"
 Shards = Annotated[int, Field(gt=0, le=10_000)]
 
 
@@ -45,8 +47,17 @@ class Border(OperatorSection):
     null_key: Literal["error", "drop"] = Field("error", description="what to do with rows without a key")
     expire_after: Length | None = Field(None, description="keys without rows for longer than this leave all queries")
     dwell: Length | None = Field(None, description="report an enter only after this time inside")
-    margin: float | dict[str, float] | None = Field(None, description="how far outside a key must be before it leaves")
+    margin: float | str | dict[str, float] | None = Field(
+        None, description="how far outside a key must be before it leaves"
+    )
     cross: bool = Field(False, description="report queries that a key crosses between two rows")
+    columns: list[Text] | None = Field(None, description="columns of the row that causes an event")
+    event_id: bool | None = Field(None, description="whether events have an id; by default with columns or metadata")
+    cooldown: Length | None = Field(None, description="hold back events of a key and a query for this time")
+    once: bool = Field(False, description="report only the first enter of a key into a query")
+    held_back: bool | None = Field(None, description="whether events say how many were held back before")
+    metadata: list[Text] | None = Field(None, description="fields of the query's metadata that events have")
+    on_bad_row: OnBadRow = Field("error", description=_BAD_ROW)
     shards: Shards | None = Field(None, description="parts of the state; a checkpoint keeps its number")
 
 
@@ -60,6 +71,7 @@ class WindowJoin(OperatorSection):
     late: Literal["drop", "apply"] = Field("drop", description="what to do with rows older than the stream's last")
     max_state_rows: Count | None = Field(None, description="stop if a shard would keep more rows than this")
     layout: Literal["equality", "grid", "one"] | None = Field(None, description="which rows meet in which shard")
+    on_bad_row: OnBadRow = Field("error", description=_BAD_ROW)
     shards: Shards | None = Field(None, description="parts of the state; a checkpoint keeps its number")
 
 
@@ -75,6 +87,7 @@ class BandJoin(OperatorSection):
     known_id: Literal["error", "replace"] = Field("error", description="what to do if an id already has a value")
     unknown_id: Literal["log", "report", "error"] = Field("log", description="what to do if a deleted id has no value")
     max_state_rows: Count | None = Field(None, description="stop if a shard would keep more rows than this")
+    on_bad_row: OnBadRow = Field("error", description=_BAD_ROW)
     shards: Shards | None = Field(None, description="parts of the state; a checkpoint keeps its number")
 
 
@@ -90,6 +103,7 @@ class MovingJoin(OperatorSection):
     late: Literal["apply", "drop", "error"] = Field(
         "apply", description="what to do with rows older than the last micro-batch"
     )
+    on_bad_row: OnBadRow = Field("error", description=_BAD_ROW)
     shards: Shards | None = Field(None, description="parts of the state; a checkpoint keeps its number")
 
 

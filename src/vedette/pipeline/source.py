@@ -35,8 +35,10 @@ class Source(Section):
     )
     column: Text = Field("value", description="the column with JSON or Avro, or an expression for it")
     avro_schema: Text | None = Field(None, description="the Avro schema, or the name of a file with it")
-    malformed: Literal["drop", "null", "fail"] = Field(
-        "drop", description="records that cannot be decoded: drop and count them, read their fields as null, or fail"
+    malformed: Literal["drop", "null", "fail", "dead-letter"] = Field(
+        "drop",
+        description="records that cannot be decoded: drop and count them, read their fields as null, fail, or keep "
+        "them as dead letters",
     )
     keep: list[Text] = Field(default_factory=list, description="columns to keep besides the decoded ones")
     select: list[Text] = Field(default_factory=list, description="expressions for the columns of the rows")

@@ -68,8 +68,8 @@ def _read_side(
         raise QueryError(f"field {field.name!r} has {len(values)} bounds but there are {n_boxes} ids")
     ends = np.full(n_boxes, end, np.int8)
     try:
-        numbers = None if field.type.name == "double" else _as_floats(values, field, -np.inf if is_low else np.inf)
-        if numbers is not None and field.type.name == "bigint":
+        numbers = None if field.type.is_floating else _as_floats(values, field, -np.inf if is_low else np.inf)
+        if numbers is not None and field.type.is_integer:
             return _read_floats(numbers, field, ends, is_low=is_low)
         column = read_values(values if numbers is None else pa.nulls(n_boxes), field, time_zone)
     except RowError as error:
@@ -77,11 +77,11 @@ def _read_side(
     read = column.values
     if column.valid is not None:
         ends[~column.valid] = UNBOUNDED
-    if field.type.name == "string":
+    if field.type.is_text:
         return read.to_numpy(zero_copy_only=False), ends
     if field.type.name == "boolean":
         return read.astype(np.int64), ends
-    if field.type.name == "double":
+    if field.type.is_floating:
         _refuse_nan(read, field, column.valid)
         ends[np.isinf(read) & (read < 0 if is_low else read > 0)] = UNBOUNDED
     return read, ends
@@ -102,7 +102,7 @@ def _as_floats(values: Any, field: Field, none: float) -> NDArray[np.float64] | 
         return None
     column = read_values(values, Field(field.name, Type("double")), "UTC")
     numbers = column.values if column.valid is None else np.where(column.valid, column.values, none)
-    if field.type.name != "bigint" and not (numbers == none).all():
+    if not field.type.is_integer and not (numbers == none).all():
         raise QueryError(f"field {field.name!r} is {field.type}; its bounds cannot be floating-point numbers")
     return np.asarray(numbers)
 

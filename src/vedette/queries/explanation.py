@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.data.views import shown_name
 from vedette.errors import count
 from vedette.indexes.names import name_of
 from vedette.queries.match import Group, Part
@@ -49,7 +50,7 @@ def _count_without_boxes(parts: Parts, is_removed: NDArray[np.bool_]) -> int:
 
 
 def _describe_group(group: Group) -> str:
-    fields = ", ".join(group.fields) or "no field"
+    fields = ", ".join(map(shown_name, group.fields)) or "no field"
     notes = ""
     if group.repeats:
         notes += ", several per query"
@@ -62,7 +63,7 @@ def _describe_group(group: Group) -> str:
 
 def _describe_axis(part: Part, name: str) -> str:
     axis = part.axes[name]
-    return f"{name}: {count((axis.n_cells - 2) // 2, 'cut')}, {_megabytes(axis.nbytes)}"
+    return f"{shown_name(name)}: {count((axis.n_cells - 2) // 2, 'cut')}, {_megabytes(axis.nbytes)}"
 
 
 def _boxes(n: int) -> str:

@@ -7,26 +7,32 @@ that the planner chose for it. The cells of rows are found once per axis; each g
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.data.axes import Axis, Cells, validate_axis
+from vedette.data.axes import Cells, validate_axis
 from vedette.data.columns import Column
+from vedette.data.list_axes import ListCells
 from vedette.data.matches import Matches
+from vedette.data.moments import find_field
 from vedette.data.schema import Schema
+from vedette.data.view_axes import AnyAxis, inner_axis, validate_any_axis
+from vedette.data.views import has_several_values, is_computed, source_of, sources_of
+from vedette.indexes.counted import Counted, CountsFirst
 from vedette.indexes.dual import EVERY, MIN_ROWS, Dual
 from vedette.indexes.index import Index, KeptAsBoxes, Validated
 from vedette.indexes.names import INDEXES
 from vedette.language import Residual
-from vedette.native.budget import BOUND, OverBudgetError, Pieces, bounded, check_bytes
+from vedette.language.computed import read_computed, validate_computed
+from vedette.native.budget import BOUND, OverBudgetError, Pieces, check_bytes
 from vedette.native.buffers import empty_int64, output_int32
 from vedette.native.damage import check, check_fields, check_shape, check_within
 from vedette.native.kernels import kernel
-from vedette.native.threads import at_most, count_pieces, cut, run_pieces
+from vedette.native.threads import at_most, run_pieces
 from vedette.native.vectors import copy_eight
 from vedette.queries.screen import Screen
 
@@ -34,7 +40,6 @@ SCREENED_ROWS = 1024  # a smaller batch is not screened
 FEW_PAIRS = 256  # up to this number, comparing them with each other is faster than a mark for every query
 CANDIDATES_AT_ONCE = 1 << 20  # pairs whose residuals are checked together, about
 RESIDUAL_ROWS = 1 << 13  # about as many rows as have that many candidates
-PIECE_ROWS = 1 << 14  # at least, of a piece that a thread matches: fewer rows are not worth another thread
 COPIED_AT_ONCE = 1 << 18  # positions, by one thread
 
 
@@ -112,7 +117,7 @@ class Group:
         if hasattr(index, "has_boxes"):  # for indexes where this check costs little
             check(index.has_boxes(self.firsts, self.lasts, self.queries), "an index does not have its boxes")
 
-    def restored(self, axes: dict[str, Axis]) -> Group:
+    def restored(self, axes: dict[str, AnyAxis]) -> Group:
         """The group with its index, which is built if the file has only the boxes."""
         if not isinstance(self.index, KeptAsBoxes):
             return self
@@ -125,7 +130,7 @@ class Group:
 class Part:
     """Compiled queries. `residual_of` and `member_of` map a query to its residual and its place in it."""
 
-    axes: dict[str, Axis]
+    axes: dict[str, AnyAxis]  # by field or view
     groups: tuple[Group, ...]
     residuals: tuple[Residual, ...]
     first_query: int  # queries of this part have positions from here on
@@ -148,22 +153,29 @@ class Part:
     @property
     def fields(self) -> set[str]:
         """The fields that rows need."""
-        return set(self.axes).union(*(residual.fields for residual in self.residuals))
+        return {source for name in self.axes for source in sources_of(name)}.union(
+            *(residual.fields for residual in self.residuals)
+        )
 
     def validate(self, schema: Schema, first_query: int) -> None:
         """Raise DamageError unless a part from a file, over rows of the schema, is safe to match with."""
         check_fields(self)
         check(self.first_query == first_query and 0 <= self.n_queries < 1 << 31, "a part has wrong queries")
         for name, axis in self.axes.items():
-            field = schema.find(name)
-            check(field is not None and field.name == name, "an axis has an unknown field")
+            if is_computed(name):
+                validate_axis(inner_axis(axis), validate_computed(name, schema))
+                continue
+            source = source_of(name)
+            field = find_field(schema, source)
+            check(field is not None and field.name == source, "an axis has an unknown field")
             assert field is not None
-            validate_axis(axis, field.type)
+            validate_any_axis(axis, name, field.type)
         queries = range(first_query, first_query + self.n_queries)
         for group in self.groups:
             check(
                 len(set(group.fields)) == len(group.fields) and self.axes.keys() >= {*group.fields}, "a box has no axis"
             )
+            check(sum(map(has_several_values, group.fields)) < 2, "a box has two axes of several values")
             group.validate([self.axes[name].n_cells for name in group.fields], queries)
         self._validate_residuals(schema, queries)
         if self.screen is not None:
@@ -199,8 +211,10 @@ class Part:
         for group in self.groups:
             if isinstance(group.index, Dual):
                 rows = np.arange(0, min(n_rows, RESIDUAL_ROWS) if group.has_residuals else n_rows, EVERY)
-                cells = {name: self.axes[name].locate(columns[name].take(rows)) for name in group.fields}
-                index = group.index.decide(stack_cells(cells, group.fields, len(rows)))
+                sources = {source for name in group.fields for source in sources_of(name)}
+                some = {name: columns[name].take(rows) for name in sources}
+                cells = {name: self._locate_on(name, some, len(rows))[0] for name in group.fields}
+                index = group.index.decide(stack_cells(cells, group.fields, len(rows))[0])
                 group = dataclasses.replace(group, index=index)
             groups.append(group)
         return dataclasses.replace(self, groups=tuple(groups))
@@ -217,8 +231,22 @@ class Part:
         counts[rows + 1] = matches.counts
         return Matches(np.cumsum(counts), matches.positions, n_failed=matches.n_failed)
 
+    @property
+    def counts_first(self) -> bool:
+        """Whether matches can be counted before they are written, so that `count` works."""
+        if len(self.groups) != 1 or self.screen is not None:
+            return False
+        (group,) = self.groups
+        is_plain = not (group.repeats or group.has_residuals or any(map(has_several_values, group.fields)))
+        return isinstance(group.index, CountsFirst) and is_plain
+
+    def count(self, columns: dict[str, Column], n_rows: int) -> Counted:
+        """As `match`, but the matches are not written yet. Only if `counts_first`."""
+        (group,) = self.groups
+        return cast(CountsFirst, group.index).count(stack_cells(self.locate(columns), group.fields, n_rows)[0])
+
     def _match(self, columns: dict[str, Column], n_rows: int) -> Matches:
-        cells = {name: axis.locate(columns[name]) for name, axis in self.axes.items()}
+        cells, failures = self.locate_counted(columns, n_rows)
         by_kind: dict[tuple[bool, bool], list[Group]] = {}
         for group in self.groups:
             by_kind.setdefault((group.repeats, group.has_residuals), []).append(group)
@@ -228,13 +256,39 @@ class Part:
                 found.append(self.filter_candidates(groups, cells, columns, n_rows))
             else:
                 found.append(self.find_candidates(groups, cells, n_rows))
-        return merge(found, n_rows)
+        matches = merge(found, n_rows)
+        if failures is None:
+            return matches
+        return dataclasses.replace(matches, n_failed=matches.n_failed + int(failures.sum()))
 
-    def find_candidates(self, groups: Sequence[Group], cells: dict[str, Cells], n_rows: int) -> Matches:
+    def locate(self, columns: dict[str, Column]) -> dict[str, Cells | ListCells]:
+        """The cells of rows on all axes."""
+        return self.locate_counted(columns, len(next(iter(columns.values()))) if columns else 0)[0]
+
+    def locate_counted(
+        self, columns: dict[str, Column], n_rows: int
+    ) -> tuple[dict[str, Cells | ListCells], NDArray[np.int64] | None]:
+        """The cells, and by row how many values of computed fields could not be computed; None if all could."""
+        found = {name: self._locate_on(name, columns, n_rows) for name in self.axes}
+        masks = [failed for _, failed in found.values() if failed is not None and failed.any()]
+        counts = np.asarray(np.sum(masks, axis=0, dtype=np.int64)) if masks else None
+        return {name: cells for name, (cells, _) in found.items()}, counts
+
+    def _locate_on(
+        self, name: str, columns: dict[str, Column], n_rows: int
+    ) -> tuple[Cells | ListCells, NDArray[np.bool_] | None]:
+        if is_computed(name):
+            column, failed = read_computed(name).column(columns, n_rows)
+            return self.axes[name].locate(column), failed
+        return self.axes[name].locate(columns[source_of(name)]), None
+
+    def find_candidates(self, groups: Sequence[Group], cells: dict[str, Cells | ListCells], n_rows: int) -> Matches:
         """The queries with a box that contains the row. Groups that repeat queries are given together."""
         found, n_found = [], 0
         for group in groups:
-            found.append(group.index.match(stack_cells(cells, group.fields, n_rows)))
+            stacked, starts = stack_cells(cells, group.fields, n_rows)
+            matches = group.index.match(stacked)
+            found.append(matches if starts is None else Matches(matches.starts[starts], matches.positions))
             n_found += len(found[-1].positions)
             if 4 * n_found > BOUND.n_bytes:
                 raise OverBudgetError(4 * n_found)
@@ -244,7 +298,7 @@ class Part:
         return matches
 
     def filter_candidates(
-        self, groups: Sequence[Group], cells: dict[str, Cells], columns: dict[str, Column], n_rows: int
+        self, groups: Sequence[Group], cells: dict[str, Cells | ListCells], columns: dict[str, Column], n_rows: int
     ) -> Matches:
         """The candidates whose residual is true. Rows are processed in slices, because all pairs may be candidates."""
 
@@ -267,8 +321,9 @@ class Part:
         keep = residual_of < 0
         rows = candidates.rows.astype(np.int64) + first_row
         n_failed = 0
-        for number in np.unique(residual_of[~keep]):
-            pairs = np.flatnonzero(residual_of == number)
+        numbers = np.unique(residual_of)
+        for number in numbers[numbers >= 0]:
+            pairs = slice(None) if len(numbers) == 1 else np.flatnonzero(residual_of == number)
             members = self.member_of[local[pairs]].astype(np.int64)
             keep[pairs], failed = self.residuals[number].evaluate(columns, rows[pairs], members)
             n_failed += failed
@@ -295,13 +350,29 @@ class EveryRow:
         return Matches(starts, positions)
 
 
-def stack_cells(cells: dict[str, Cells], fields: tuple[str, ...], n_rows: int) -> Cells:
+def stack_cells(
+    cells: dict[str, Cells | ListCells], fields: tuple[str, ...], n_rows: int
+) -> tuple[Cells, NDArray[np.int64] | None]:
+    """The cells of rows on the axes of an index, one row of the array per axis.
+
+    If a row has several cells on one of them, it is repeated for each. Then the second result says where the
+    repetitions of each row begin, and where the last ones end.
+    """
+    several = [each for name in fields if isinstance(each := cells[name], ListCells)]
+    if several:
+        (lists,) = several
+        rows = lists.rows
+        stacked = np.empty((len(fields), len(rows)), np.int32)
+        for number, name in enumerate(fields):
+            own = cells[name]
+            stacked[number] = own.cells if isinstance(own, ListCells) else own[rows]
+        return stacked, lists.starts
     if len(fields) == 1:
-        return cells[fields[0]].reshape(1, -1)
+        return cast(Cells, cells[fields[0]]).reshape(1, -1), None
     stacked = np.empty((len(fields), n_rows), np.int32)
     for number, name in enumerate(fields):
-        stacked[number] = cells[name]
-    return stacked
+        stacked[number] = cast(Cells, cells[name])
+    return stacked, None
 
 
 def merge(found: Sequence[Matches], n_rows: int, dropped: Sequence[NDArray[np.int64]] = ()) -> Matches:
@@ -352,28 +423,6 @@ def _append(found: Sequence[Matches], n_rows: int) -> Matches:
     for matches in found:
         _append_lists(matches.starts, matches.positions, cursors, positions)
     return Matches(starts, positions, n_failed=sum(matches.n_failed for matches in found))
-
-
-def match_pieces(find: Callable[[int, int], Matches], n_rows: int) -> Matches:
-    """The answer of `find(0, n_rows)`. A large batch is cut into pieces for threads.
-
-    The answer, or OverBudgetError, does not depend on the number of threads, if that of a row does not depend on the
-    other rows that `find` is called with.
-    """
-    n_pieces = count_pieces(n_rows, PIECE_ROWS)
-    if n_pieces == 1:
-        return find(0, n_rows)
-    cuts = cut(n_rows, n_pieces)
-    most = BOUND.n_bytes // n_pieces
-
-    def find_piece(piece: int) -> Matches:
-        with bounded(most):
-            return find(cuts[piece], cuts[piece + 1])
-
-    try:
-        return concat(run_pieces(find_piece, n_pieces))
-    except OverBudgetError:  # if no piece exceeds its share, the whole answer is within the bound
-        return find(0, n_rows)
 
 
 def concat(found: Sequence[Matches]) -> Matches:

@@ -18,11 +18,16 @@ from vedette.data.axes import to_values
 from vedette.data.boxes import BoxBlock, Nulls, Ranges
 from vedette.data.columns import Column
 from vedette.data.matches import Matches
+from vedette.data.moments import is_virtual, relative_to_now
 from vedette.data.schema import Schema
+from vedette.data.view_axes import inner_axis
+from vedette.data.views import sources_of
+from vedette.indexes.counted import Counted
 from vedette.indexes.dual import MIN_ROWS
 from vedette.language import Residual
 from vedette.native.damage import check, check_type
-from vedette.queries.match import Group, Part, find_removed, match_pieces, merge
+from vedette.queries.match import Group, Part, find_removed, merge
+from vedette.queries.match_pieces import match_pieces
 from vedette.queries.planner import compile_part
 from vedette.queries.screen import Screen
 
@@ -48,6 +53,7 @@ class Parts:
         self._removed_screens: list[Screen | None] = []  # by part: where their boxes are
         self._is_current = True
         self.fields: list[str] = []  # those that queries use
+        self.moments: list[str] = []  # the virtual fields of now() that queries use
 
     @classmethod
     def of(
@@ -109,7 +115,8 @@ class Parts:
             _screen_removed(part, is_removed) if has else None for part, has in zip(compiled, has_removed, strict=True)
         ]
         used = {name for part in compiled for name in part.fields}
-        self.fields = [name for name in self.schema.names if name in used]
+        self.fields = [name for name in self.schema.names if name in used or relative_to_now(name) in used]
+        self.moments = sorted(name for name in used if is_virtual(self.schema, name))
         self.compiled, self._n_dropped, self._has_removed = compiled, n_dropped, has_removed
         self._blocks, self._residuals = [], []
         self._is_current = True
@@ -150,7 +157,12 @@ class Parts:
                 some = {name: column.slice(start, end) for name, column in columns.items()}
             return self._match(parts, some, end - start, is_removed)
 
-        return match_pieces(find, n_rows)
+        def count(start: int, end: int) -> Counted:
+            some = {name: column.slice(start, end) for name, column in columns.items()}
+            return parts[0].count(some, end - start)
+
+        counts_first = len(parts) == 1 and not self._has_removed[0] and parts[0].counts_first
+        return match_pieces(find, n_rows, count if counts_first else None)
 
     def _match(
         self, parts: Sequence[Part], columns: dict[str, Column], n_rows: int, is_removed: NDArray[np.bool_]
@@ -236,7 +248,7 @@ def _decompile_group(part: Part, group: Group, is_removed: NDArray[np.bool_]) ->
             if kind == _NULL:
                 ranges[name] = Nulls(len(same))
             elif kind == _RANGE:
-                ranges[name] = to_values(part.axes[name], firsts[number][same], lasts[number][same])
+                ranges[name] = to_values(inner_axis(part.axes[name]), firsts[number][same], lasts[number][same])
         blocks.append(BoxBlock(queries[same].astype(np.int64), ranges))
     return blocks
 
@@ -265,12 +277,14 @@ def _fields_in_use(part: Part, is_removed: NDArray[np.bool_]) -> set[str]:
     used = {name for each in part.residuals if not is_removed[each.queries].all() for name in each.fields}
     for group in part.groups:
         start = 0
-        while start < len(group) and not used.issuperset(group.fields):  # usually a few boxes are enough
+        while start < len(group) and not used.issuperset(
+            source for name in group.fields for source in sources_of(name)
+        ):  # usually a few boxes are enough
             some = slice(start, start + 1024)
             active = ~group.by_box(is_removed, some)
             for name, firsts, lasts in zip(group.fields, group.firsts[:, some], group.lasts[:, some], strict=True):
                 if (active & ((firsts > 0) | (lasts < part.axes[name].n_cells - 1))).any():
-                    used.add(name)
+                    used.update(sources_of(name))
             start = some.stop
     return used
 

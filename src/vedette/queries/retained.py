@@ -18,7 +18,8 @@ from vedette.data.boxes import BoxBlock
 from vedette.data.ids import Ids
 from vedette.data.schema import Schema
 from vedette.language import Residual
-from vedette.native.damage import check_shape, check_type
+from vedette.native.damage import check, check_shape, check_type
+from vedette.queries.attributes import Attributes
 from vedette.queries.match import Part
 from vedette.queries.parts import decompile, join_alike, validate_parts
 from vedette.queries.planner import compile_part
@@ -32,6 +33,7 @@ class Retained:
         self.ids = Ids()
         self.added = np.empty(0, np.int64)
         self.removed = np.empty(0, np.int64)
+        self.attributes = Attributes()
         self._blocks: list[BoxBlock] = []
         self._residuals: list[Residual] = []
         self._part: Part | None = None
@@ -60,10 +62,12 @@ class Retained:
         removed: NDArray[np.int64],
         blocks: Sequence[BoxBlock],
         residuals: Sequence[Residual],
+        attributes: Attributes,
     ) -> None:
         """Remember removed queries; `blocks` and `residuals` number them from 0."""
         first = len(self)
         self.ids.append(ids)
+        self.attributes.append(attributes)
         self.added, self.removed = np.concatenate([self.added, added]), np.concatenate([self.removed, removed])
         self._blocks += [BoxBlock(block.queries + first, block.ranges) for block in blocks]
         self._residuals += [dataclasses.replace(each, queries=each.queries + first) for each in residuals]
@@ -82,21 +86,37 @@ class Retained:
         self.ids.kind = kind
         self.ids.append(ids)
         self.added, self.removed = self.added[kept], self.removed[kept]
+        self.attributes = self.attributes.take(kept)
         self._blocks = [each for each in blocks if len(each)]
         self._residuals = [each for each in residuals if len(each)]
         self._part = None
 
     def to_parts(self) -> list[Any]:
         """The content for a file."""
-        return [self.ids.to_parts(), self.added, self.removed, self.part if len(self) else None]
+        part = self.part if len(self) else None
+        return [self.ids.to_parts(), self.added, self.removed, part, self.attributes.to_parts()]
 
     @classmethod
     def from_parts(
-        cls, schema: Schema, ids: Any, added: Any, removed: Any, part: Part | None, *, is_checked: bool
+        cls,
+        schema: Schema,
+        ids: Any,
+        added: Any,
+        removed: Any,
+        part: Part | None,
+        attributes: Any = None,
+        *,
+        is_checked: bool,
     ) -> Retained:
         retained = cls(schema)
         if part is not None:
             retained.ids, retained.added, retained.removed = Ids.from_parts(*ids), added, removed
+            retained.attributes = (
+                Attributes(len(retained.ids))
+                if attributes is None
+                else Attributes.from_parts(*attributes, is_checked=is_checked)
+            )
+            check(len(retained.attributes) == len(retained.ids), "removed queries have no attributes")
             if not is_checked:
                 retained.ids.validate()
                 for versions in (added, removed):

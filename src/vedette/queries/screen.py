@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.data.axes import Axis, Cells, NumberAxis, step_of
+from vedette.data.axes import Cells, NumberAxis, step_of
 from vedette.data.columns import Column
+from vedette.data.view_axes import AnyAxis
+from vedette.data.views import is_computed
 from vedette.native.damage import check, check_fields, check_shape
 from vedette.native.kernels import kernel
 
@@ -30,7 +32,7 @@ class Screen:
     marks: NDArray[np.bool_]  # by step: some box overlaps it
 
     @classmethod
-    def of(cls, boxes: Sequence[tuple[tuple[str, ...], Cells, Cells]], axes: dict[str, Axis]) -> Screen | None:
+    def of(cls, boxes: Sequence[tuple[tuple[str, ...], Cells, Cells]], axes: dict[str, AnyAxis]) -> Screen | None:
         """The sharpest screen on a numeric field that all boxes constrain, or None if none is sharp enough.
 
         Boxes come in groups: their fields, and their first and last cells on each.
@@ -46,7 +48,7 @@ class Screen:
         valid = np.empty(0, np.bool_) if column.valid is None else column.valid
         return _pass_rows(values, valid, self.base, self.scale, self.marks)
 
-    def validate(self, boxes: Sequence[tuple[tuple[str, ...], Cells, Cells]], axes: dict[str, Axis]) -> None:
+    def validate(self, boxes: Sequence[tuple[tuple[str, ...], Cells, Cells]], axes: dict[str, AnyAxis]) -> None:
         """Raise DamageError unless a screen from a file lets the rows of these boxes pass."""
         check_fields(self)
         check_shape(self.marks, (N_STEPS,), "the marks of a screen")
@@ -60,8 +62,8 @@ class Screen:
         )
 
 
-def _mark(name: str, axis: Axis, boxes: Sequence[tuple[tuple[str, ...], Cells, Cells]]) -> Screen | None:
-    if not isinstance(axis, NumberAxis) or len(axis.cuts) < 2 or axis.scale == 0.0:
+def _mark(name: str, axis: AnyAxis, boxes: Sequence[tuple[tuple[str, ...], Cells, Cells]]) -> Screen | None:
+    if is_computed(name) or not isinstance(axis, NumberAxis) or len(axis.cuts) < 2 or axis.scale == 0.0:
         return None
     scale = axis.scale * N_STEPS / (len(axis.table) - 1)
     marks = np.zeros(N_STEPS, np.bool_)
@@ -69,7 +71,8 @@ def _mark(name: str, axis: Axis, boxes: Sequence[tuple[tuple[str, ...], Cells, C
         number = fields.index(name)
         if (lasts[number] >= axis.n_cells - 1).any():  # some box contains null
             return None
-        _mark_steps(firsts[number], lasts[number], axis.cuts, axis.base, scale, marks)
+        first, last = np.ascontiguousarray(firsts[number]), np.ascontiguousarray(lasts[number])  # one type for kernels
+        _mark_steps(first, last, axis.cuts, axis.base, scale, marks)
     return Screen(name, axis.base, scale, marks)
 
 

@@ -15,8 +15,10 @@ from vedette.data.boxes import BoxBlock
 from vedette.data.columns import Column
 from vedette.data.frames import as_frame
 from vedette.data.ids import item
+from vedette.data.moments import needed_fields, read_moment, with_moment
 from vedette.data.rows import read_rows
 from vedette.data.schema import Schema
+from vedette.data.views import sources_of
 from vedette.errors import QueryError, RowError, count, shown
 from vedette.language import CompiledTexts, Residual
 from vedette.queries.parts import Parts
@@ -54,11 +56,13 @@ class Selectivity:
         parts.append(blocks, residuals, n_queries)
         is_removed = np.zeros(n_queries, np.bool_)
         parts.compile(is_removed)
-        counts = np.zeros(n_queries, np.int64)
+        counts, now = np.zeros(n_queries, np.int64), read_moment(None, "UTC")
         step = max(1, _PAIRS_AT_ONCE // max(1, n_queries))
         for start in range(0, self.n_rows, step):
             end = min(start + step, self.n_rows)
             columns = {name: _slice(self.columns[name], start, end) for name in parts.fields}
+            if parts.moments:
+                columns = with_moment(columns, parts.moments, now, end - start)
             counts += np.bincount(parts.match(columns, end - start, is_removed).positions, minlength=n_queries)
         return counts / self.n_rows
 
@@ -92,7 +96,7 @@ class Selectivity:
         found = [
             (int(queries.min()), name)
             for queries, names in used
-            for name in names
+            for name in needed_fields(source for name in names for source in sources_of(name))
             if len(queries) and name not in self.columns
         ]
         return min(found, default=None)

@@ -42,6 +42,8 @@ class Changes:
     highs: NDArray[np.float64] | None = None
     sides: dict[str, NDArray[np.float64]] | None = None  # of zones, in moving joins: x_low, x_high, y_low, ...
     compiled: CompiledTexts | None = None  # `texts`, if another process has compiled them
+    options: list[str | None] | None = None  # of the added ones, as JSON; None if they have none
+    metadata: list[str | None] | None = None
 
     @classmethod
     def of(cls, changes: Sequence[tuple[int, int, Sequence[QueryId], Sequence[tuple[Any, ...]]]]) -> Changes:
@@ -124,6 +126,9 @@ class Changes:
             None if self.lows is None else self.lows[added],
             None if self.highs is None else self.highs[added],
             None if self.sides is None else {name: values[added] for name, values in self.sides.items()},
+            None,
+            None if self.options is None else self.options[added],
+            None if self.metadata is None else self.metadata[added],
         )
 
     @classmethod
@@ -138,6 +143,10 @@ class Changes:
 
         names = ("versions", "marks", "removed_ids", "removed_versions", "added_ids", "added_versions")
         columns = {name: join(name) for name in (*names, "texts", "windows", "lows", "highs")}
+        for name in ("options", "metadata"):
+            if any(getattr(each, name) is not None for each in many):
+                texts = (getattr(each, name) or [None] * each.n_added for each in many)
+                columns[name] = list(chain.from_iterable(texts))
         sides = [each.sides for each in many if each.sides is not None and each.n_added]
         joined = {name: np.concatenate([each[name] for each in sides]) for name in sides[0]} if sides else many[0].sides
         return cls(**columns, sides=joined)

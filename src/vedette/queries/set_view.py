@@ -10,6 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.data.ids import Ids
+from vedette.data.moments import is_virtual, needed_fields
+from vedette.queries.attributes import Attributes
 from vedette.queries.parts import Parts
 from vedette.queries.retained import Retained
 from vedette.queries.versions import Versions
@@ -24,6 +26,7 @@ class SetView:
     ids: Ids
     retained: Retained
     retained_versions: int
+    attributes: Attributes
 
     @property
     def first_retained(self) -> int:
@@ -33,7 +36,13 @@ class SetView:
     @property
     def all_fields(self) -> set[str]:
         """The fields that the queries use, including removed ones."""
-        return {*self.parts.fields, *self.retained.fields}
+        return {*self.parts.fields, *needed_fields(self.retained.fields)}
+
+    @property
+    def moments(self) -> list[str]:
+        """The virtual fields of now() that the queries use, including removed ones."""
+        removed = {name for name in self.retained.fields if is_virtual(self.parts.schema, name)}
+        return sorted({*self.parts.moments, *removed})
 
     def number(self, ids: Any) -> NDArray[np.int32]:
         """The number of each id in events, the same for all revisions of the query; or -1."""

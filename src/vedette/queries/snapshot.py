@@ -17,6 +17,9 @@ from typing import Any, cast
 
 from vedette.data.axes import NumberAxis, StringAxis, WideAxis
 from vedette.data.container import Container, Decoder, Encoder
+from vedette.data.key_axes import KeyAxis
+from vedette.data.list_axes import ElementAxis
+from vedette.data.substring_axes import SubstringAxis
 from vedette.errors import FileError, SnapshotError
 from vedette.host_files.checked_files import is_checked, note_checked
 from vedette.host_files.private_files import create_file
@@ -32,7 +35,8 @@ _MAGIC = b"VEDETTE\0"
 _CLASSES: dict[str, Any] = {
     each.__name__: each
     for each in (
-        *(NumberAxis, StringAxis, WideAxis, Group, Part, EveryRow, Screen, KeptAsBoxes),
+        *(NumberAxis, StringAxis, WideAxis, ElementAxis, SubstringAxis, KeyAxis),
+        *(Group, Part, EveryRow, Screen, KeptAsBoxes),
         *(INDEXES[name] for name in SAVED_INDEXES),
     )
 }

@@ -191,7 +191,8 @@ class Registry:
 
         `given`: `within` or `rows` in window joins; `low` and `high` in band joins; `x_low`, `x_high`, `y_low`,
         `y_high` in moving joins (and `z_low`, `z_high` in three dimensions). In all kinds: `metadata`, a dict, and
-        `expires_at`, a datetime with a time zone, or `ttl`, such as "5 minutes".
+        `expires_at`, a datetime with a time zone, or `ttl`, such as "5 minutes". In sets for border: `dwell`, `margin`,
+        `expire_after`, `cooldown` and `once`.
         """
         change = self.change(name, expect_version=expect_version)
         change.add(query_id, text, **given)

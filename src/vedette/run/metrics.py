@@ -59,6 +59,13 @@ class _Collector:
                     if value is not None:
                         family.add_metric([status.pipeline, sink.name], value)
                 yield family
+        hits = GaugeMetricFamily(
+            "vedette_hits", "Answers of the queries with the most in the last micro-batch", labels=[*labels, "query"]
+        )
+        for sink in status.sinks.values():
+            for query, n in ({} if sink.last is None else sink.last.hits).items():
+                hits.add_metric([status.pipeline, sink.name, query], n)
+        yield hits
         if status.n_queries is not None:
             queries = GaugeMetricFamily("vedette_queries", "Active queries", labels=labels[:1])
             queries.add_metric([status.pipeline], status.n_queries)
@@ -93,8 +100,13 @@ _COUNTERS: list[tuple[str, str, Any]] = [
     ("vedette_malformed", "Rows that could not be decoded", lambda sink: sink.n_malformed),
     ("vedette_late", "Late rows that were dropped", _of_workers("late")),
     ("vedette_null_keys", "Rows without a key that were dropped", _of_workers("null_keys")),
+    ("vedette_bad_rows", "Rows that could not be processed: dropped, or dead letters", _of_workers("bad_rows")),
     ("vedette_failed", "Comparisons that failed and count as null", _of_workers("failed")),
+    ("vedette_held_back", "Events that cooldown or once has held back", _of_workers("held_back")),
     ("vedette_unknown_ids", "Deletions of unknown ids", _of_workers("unknown_ids")),
+    ("vedette_delivered", "Events that a webhook has delivered", _of_workers("delivered")),
+    ("vedette_dead_letters", "Events that could not be delivered", _of_workers("dead_letters")),
+    ("vedette_retries", "Further tries of requests to webhooks", _of_workers("retries")),
     ("vedette_batches", "Finished micro-batches", lambda sink: sink.n_batches),
     (
         "vedette_batches_in_outage",

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.avro.functions import from_avro, to_avro
 
+from vedette.delivery.dead_letters import LetterPlace
 from vedette.errors import FileError
 from vedette.pipeline.file import AVAILABLE_NOW
 from vedette.pipeline.hosts import remote_setting
@@ -22,6 +23,8 @@ from vedette.pipeline.operators import BandJoin, Border, Match, WindowJoin, opti
 from vedette.pipeline.remote import check_remote
 from vedette.pipeline.section import spark_duration, spark_value
 from vedette.pipeline.source import FILES, LINES, Source, read_avro_schema
+from vedette.pipeline.webhook import FORMAT
+from vedette.spark.bad_rows import DEAD_LETTER, set_aside
 from vedette.spark.band_join import band_join
 from vedette.spark.border import border
 from vedette.spark.failures import at_option, is_unknown_format
@@ -30,6 +33,7 @@ from vedette.spark.match import match
 from vedette.spark.moving_join import moving_join
 from vedette.spark.partitions import fit_partitions
 from vedette.spark.session import session, state_settings
+from vedette.spark.webhook import webhook
 from vedette.spark.window_join import window_join
 
 if TYPE_CHECKING:
@@ -44,8 +48,9 @@ if TYPE_CHECKING:
 # Names of counters that Spark observes. The first has one counter per source, as names must be unique in a query.
 DECODED, ANSWERED = "vedette_decoded", "vedette_answered"
 COUNTED = "vedette_counted"  # what workers count
-_MALFORMED = "_vedette_malformed"
-_WRITE_ONLY = ("memory", "noop", "console")  # formats that Spark cannot read
+DELIVERED = "vedette_delivered"  # what a webhook counts
+_MALFORMED, _RECORD = "_vedette_malformed", "_vedette_record"
+_WRITE_ONLY = ("memory", "noop", "console", FORMAT)  # formats that Spark cannot read
 
 
 @dataclass(frozen=True)
@@ -85,9 +90,13 @@ class Pipeline:
     def rows(self) -> dict[str, DataFrame]:
         """The rows of each stream, as input of the operator."""
         return {
-            stream: _read_source(self.spark, source, f"sources.{stream}" if stream else "source", self._fields(stream))
+            stream: self._read_source(source, f"sources.{stream}" if stream else "source", self._fields(stream))
             for stream, source in self.plan.streams.items()
         }
+
+    def _read_source(self, source: Source, key: str, fields: str | None) -> DataFrame:
+        letters = self._letters_of(key) if source.malformed == DEAD_LETTER else None
+        return _read_source(self.spark, source, key, fields, letters)
 
     def answers(self, rows: Mapping[str, DataFrame], sink: Sink) -> DataFrame:
         """The answers of the operator, for a sink. Its checkpoint, if it exists, fixes the number of shards."""
@@ -97,6 +106,8 @@ class Pipeline:
             if isinstance(operator, Match):
                 return rows[""].transform(match(queries, **options))
             options["checkpoint"] = self.checkpoint_of(sink)
+            if options["on_bad_row"] == DEAD_LETTER:
+                options["dead_letters"] = self._letters_of(sink.name)
             if isinstance(operator, Border):
                 return rows[""].transform(border(queries, **options))
             if isinstance(operator, WindowJoin):
@@ -121,6 +132,10 @@ class Pipeline:
             if column.lower() not in known:
                 has = ", ".join(frame.columns)
                 raise FileError(f"sink {sink.name!r}.partition_by: unknown column {column!r}; columns are: {has}")
+        if sink.webhook is not None:
+            with at_option(f"sink {sink.name!r}.webhook"):
+                options = sink.webhook.model_dump() | {"dead_letters": self.plan.dead_letter_place}
+                frame = frame.transform(webhook(**options, name=f"{self.plan.name}:{sink.name}", observe=DELIVERED))
         return frame
 
     def start(self) -> dict[str, StreamingQuery]:
@@ -145,7 +160,8 @@ class Pipeline:
             self.spark.client.set_retry_policies([])
 
     def _writer(self, frame: DataFrame, sink: Sink) -> Any:
-        writer = frame.writeStream.format(sink.format).outputMode("append").queryName(f"{self.plan.name}:{sink.name}")
+        form = "noop" if sink.webhook is not None else sink.format  # tasks have sent everything before it is written
+        writer = frame.writeStream.format(form).outputMode("append").queryName(f"{self.plan.name}:{sink.name}")
         writer = writer.options(**{name: spark_value(value) for name, value in sink.options.items()})
         if sink.path is not None:
             writer = writer.option("path", sink.path)
@@ -156,6 +172,10 @@ class Pipeline:
         elif self.plan.trigger is not None:
             writer = writer.trigger(processingTime=spark_duration(self.plan.trigger))
         return writer.option("checkpointLocation", self.checkpoint_of(sink))
+
+    def _letters_of(self, part: str) -> LetterPlace:
+        """The dead letters of a sink or a source."""
+        return LetterPlace.read(self.plan.dead_letter_place, f"{self.plan.name}:{part}")
 
     def checkpoint_of(self, sink: Sink) -> str:
         return f"{self.plan.checkpoint.rstrip('/')}/{sink.name}"
@@ -176,7 +196,9 @@ def _check_format(spark: SparkSession, form: str) -> None:
             raise
 
 
-def _read_source(spark: SparkSession, source: Source, key: str, known: str | None) -> DataFrame:
+def _read_source(
+    spark: SparkSession, source: Source, key: str, known: str | None, letters: LetterPlace | None
+) -> DataFrame:
     """A stream of rows: read, decoded, and reduced to the wanted rows and columns."""
     fields = source.fields or known
     with at_option(key, source.format):
@@ -191,10 +213,10 @@ def _read_source(spark: SparkSession, source: Source, key: str, known: str | Non
             reader = reader.schema(fields)
         rows = reader.load() if source.path is None else reader.load(source.path)
         if counts and source.malformed != "fail":
-            rows = _handle_malformed(rows, f.col(_MALFORMED).isNotNull(), source, key).drop(_MALFORMED)
+            rows = _handle_malformed(rows, f.col(_MALFORMED).isNotNull(), source, key, letters).drop(_MALFORMED)
     if source.decode != "columns":
         with at_option(f"{key}.decode", source.decode):
-            rows = _decode(rows, source, fields, key)
+            rows = _decode(rows, source, fields, key, letters)
     for name in ("select", "where"):
         wanted = getattr(source, name)
         if wanted:
@@ -206,7 +228,7 @@ def _read_source(spark: SparkSession, source: Source, key: str, known: str | Non
     return rows
 
 
-def _decode(rows: DataFrame, source: Source, fields: str | None, key: str) -> DataFrame:
+def _decode(rows: DataFrame, source: Source, fields: str | None, key: str, letters: LetterPlace | None) -> DataFrame:
     """The fields that are encoded in a column, with the columns to keep. Malformed values are counted."""
     encoded = f.expr(source.column)
     mode = {"mode": "FAILFAST" if source.malformed == "fail" else "PERMISSIVE"}
@@ -218,10 +240,11 @@ def _decode(rows: DataFrame, source: Source, fields: str | None, key: str) -> Da
     else:
         assert source.avro_schema is not None
         decoded = from_avro(encoded, read_avro_schema(source.avro_schema), mode)
-    rows = rows.select(decoded.alias("decoded"), *(f.expr(column) for column in source.keep))
-    kept = rows.columns[1:]
+    record = encoded.cast("string") if source.decode == "json" else f.base64(encoded)
+    rows = rows.select(decoded.alias("decoded"), record.alias(_RECORD), *(f.expr(column) for column in source.keep))
+    kept = rows.columns[2:]
     if source.malformed != "fail":
-        rows = _handle_malformed(rows, _is_malformed(rows, source.decode), source, key)
+        rows = _handle_malformed(rows, _is_malformed(rows, source.decode), source, key, letters, _RECORD)
     return rows.select("decoded.*", *kept).drop(_MALFORMED)
 
 
@@ -231,9 +254,20 @@ def _counts_malformed(source: Source) -> bool:
     return source.decode == "columns" and source.format in LINES and not own
 
 
-def _handle_malformed(rows: DataFrame, is_malformed: Column, source: Source, key: str) -> DataFrame:
-    """The rows. Malformed ones are counted, and dropped if the source says so."""
+def _handle_malformed(
+    rows: DataFrame,
+    is_malformed: Column,
+    source: Source,
+    key: str,
+    letters: LetterPlace | None,
+    record: str = _MALFORMED,
+) -> DataFrame:
+    """The rows. Malformed ones are counted, and dropped or kept as dead letters if the source says so."""
     rows = rows.observe(f"{DECODED} {key}", f.count_if(is_malformed).alias("n_malformed"))
+    if letters is not None:
+        reason = f.when(is_malformed, f.lit("the record cannot be decoded"))
+        body = f.when(is_malformed, f.to_json(f.struct(f.col(record).alias("record"))))
+        return set_aside(rows, reason, body, letters, letters.source)
     return rows.where(~is_malformed) if source.malformed == "drop" else rows
 
 

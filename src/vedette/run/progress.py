@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from vedette.run.pipeline import ANSWERED, COUNTED, DECODED
+from vedette.run.pipeline import ANSWERED, COUNTED, DECODED, DELIVERED
+from vedette.spark.bad_rows import BAD_ROWS
 from vedette.spark.failures import reason_of, translated_errors
+from vedette.spark.workers.top_queries import read_top
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _POLL_SECONDS = 0.1
-WORKER_COUNTS = ("late", "null_keys", "failed", "unknown_ids")  # besides answers and state, which Spark counts
+# What workers count, besides answers and state, which Spark counts.
+TOP_QUERIES = 20  # of a micro-batch
+WORKER_COUNTS = ("late", "null_keys", "failed", "held_back", "unknown_ids", "delivered", "dead_letters", "retries")
 
 
 @dataclass(frozen=True)
@@ -36,13 +40,14 @@ class Batch:
     state_bytes: int
     counts: Mapping[str, int] = field(default_factory=dict)  # of the operator's workers
     warnings: tuple[str, ...] = ()  # of its workers
+    hits: Mapping[str, int] = field(default_factory=dict)  # answers of the queries with the most of them
 
     @classmethod
     def read(cls, sink: str, progress: Mapping[str, Any], now: float) -> Batch:
         """A batch from Spark's progress report."""
         observed = progress.get("observedMetrics") or {}
         metrics = {name: _read_metrics(_as_dict(observed[name])) for name in observed}
-        counted = metrics.get(COUNTED, {})
+        counted = [metrics.get(name, {}) for name in (COUNTED, DELIVERED)]
         states, sources = progress.get("stateOperators") or [], progress.get("sources") or []
         return cls(
             sink=sink,
@@ -58,9 +63,20 @@ class Batch:
             lag_seconds=_seconds_behind((progress.get("eventTime") or {}).get("max"), now),
             state_rows=sum(int(state.get("numRowsTotal") or 0) for state in states),
             state_bytes=sum(int(state.get("memoryUsedBytes") or 0) for state in states),
-            counts={name: int(counted[name]) for name in WORKER_COUNTS if counted.get(name) is not None},
-            warnings=tuple(filter(None, str(counted.get("warnings") or "").split("\n"))),
+            counts=_read_counts(counted) | _count_bad_rows(metrics),
+            hits=read_top(str(counted[0].get("hits") or ""), TOP_QUERIES),
+            warnings=tuple(line for each in counted for line in str(each.get("warnings") or "").split("\n") if line),
         )
+
+
+def _read_counts(counted: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    return {name: int(each[name]) for each in counted for name in WORKER_COUNTS if each.get(name) is not None}
+
+
+def _count_bad_rows(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
+    """The rows of all streams that the operator has set aside, if it does that."""
+    found = [each for name, each in metrics.items() if name.startswith(f"{COUNTED} {BAD_ROWS}")]
+    return {"bad_rows": sum(int(each.get("bad_rows") or 0) for each in found)} if found else {}
 
 
 @dataclass

@@ -78,6 +78,7 @@ def batch_facts(sink: SinkStatus, n_queries: int | None) -> dict[str, Any]:
         "lag_seconds": None if batch.lag_seconds is None else round(batch.lag_seconds, 3),
         "state_rows": batch.state_rows,
         "state_bytes": batch.state_bytes,
+        "hits": dict(batch.hits),
         **batch.counts,
         **{f"{name}_total": n for name, n in sink.counts.items()},
     }

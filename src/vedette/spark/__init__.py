@@ -12,6 +12,7 @@ from __future__ import annotations
 from vedette.extras import needs_extra
 
 with needs_extra("spark", "vedette.spark"):
+    from vedette.spark.backtest import backtest
     from vedette.spark.band_join import band_join
     from vedette.spark.border import border
     from vedette.spark.match import match
@@ -19,6 +20,18 @@ with needs_extra("spark", "vedette.spark"):
     from vedette.spark.moving_pairs import moving_pairs
     from vedette.spark.register import register
     from vedette.spark.session import session
+    from vedette.spark.webhook import webhook
     from vedette.spark.window_join import window_join
 
-__all__ = ["band_join", "border", "match", "moving_join", "moving_pairs", "register", "session", "window_join"]
+__all__ = [
+    "backtest",
+    "band_join",
+    "border",
+    "match",
+    "moving_join",
+    "moving_pairs",
+    "register",
+    "session",
+    "webhook",
+    "window_join",
+]

@@ -6,11 +6,15 @@ query, one more shuffle removes the duplicates within the micro-batch, without s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from pyspark.sql import Column
+from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from vedette.spark.checks import check_sides, check_state_store, find_name, find_op, find_value
+from vedette.spark.bad_rows import BadRows, is_no_number, is_null
+from vedette.spark.checks import check_sides, check_state_store, find_name, find_op, find_value, quoted
+from vedette.spark.declared import Declared, remember_columns
 from vedette.spark.observation import check_observe
 from vedette.spark.shards import packing
 from vedette.spark.shards.transform import (
@@ -27,6 +31,7 @@ from vedette.spark.shipping.query_sets import worker_function
 from vedette.spark.shipping.query_source import QuerySource
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from pyspark.sql import DataFrame, Observation
@@ -34,6 +39,7 @@ if TYPE_CHECKING:
     from vedette.operators.band_join.monitor import KnownId, Report, UnknownId
     from vedette.operators.band_join.query_set import BandQuerySet
     from vedette.registry.read.followed import Followed
+    from vedette.registry.registry import Registry
 
 _WORKER = "vedette.spark.workers.band_join"
 _CALL = "vs.band_join"
@@ -57,8 +63,12 @@ def band_join(
     max_state_rows: int | None = None,
     shards: int | None = None,
     checkpoint: str | Path | None = None,
+    on_bad_row: Literal["error", "drop", "dead-letter"] = "error",
+    dead_letters: str | Path | Registry | None = None,
     snapshot_dir: str | Path | None = None,
     observe: str | Observation | None = None,
+    schema: Mapping[str, t.StructType | str] | None = None,
+    streaming: bool | None = None,
 ) -> DataFrame:
     """The changes of the answers: `out = vs.band_join(bids, asks, bands, left_value="price", right_value="price")`.
 
@@ -78,12 +88,22 @@ def band_join(
     to read, or, without it, as an artifact of the session. A set from `registry.follow` is followed while it changes;
     answers then have a last column `version`.
 
+    `on_bad_row` says what happens to a row that cannot be processed: it stops the stream ("error"), is dropped, or
+    becomes a "dead-letter" with the reason in `dead_letters`, a folder or a registry. See docs/spark.md.
+
     `observe` is a name under which Spark reports what workers count, or an `Observation`; see docs/spark.md.
+
+    `schema` and `streaming` declare the columns of each DataFrame by its name, `left` and `right`, and
+    whether they are streams, where Spark cannot be asked: in a flow of a declarative pipeline. See
+    docs/declarative-pipelines.md.
     """
     given = QuerySource.read(bands, _CALL, "band join")
-    check_sides(_CALL, {"left": left, "right": right})
+    declared = Declared.read_sides(schema, streaming, ("left", "right"))
+    is_stream = check_sides(_CALL, {"left": left, "right": right}, declared)
+    left, right = declared["left"].apply(left), declared["right"].apply(right)
     check_shards(shards)
     check_observe(observe)
+    bad_rows = BadRows.read(on_bad_row, dead_letters, observe, "band join")
     options: dict[str, Any] = {
         "report": report,
         "known_id": known_id,
@@ -97,17 +117,18 @@ def band_join(
         find_value(right, right_value, "right_value", "right"),
     ]
     ops = [_find_op(left, "left", op, left_op), _find_op(right, "right", op, right_op)]
-    if left.isStreaming:
+    if is_stream:
         check_state_store(left, _CALL)
-    n_shards = choose_shards(left, shards, checkpoint, on_grid=True)
-    parcel = given.pack(left, snapshot_dir, STREAM_INLINE_BYTES if left.isStreaming else None)
+    n_shards = choose_shards(left, shards, checkpoint, is_stream=is_stream, on_grid=True)
+    parcel = given.pack(left, snapshot_dir, STREAM_INLINE_BYTES if is_stream else None, is_stream=is_stream)
     notified = packing.label_shards(n_shards)  # all shards, because all report changes of queries
     grid = [packing.by_grid(n_shards, side) for side in range(2)]
     packed = []
     for side, rows in enumerate((left, right)):
         columns = [wide(ids[side]), t.StructField(values[side].name, t.DoubleType()), *map(wide, ops[side])]
         packing_plan = {"worker": _WORKER, "side": side, "lines": grid[side], "notified": notified}
-        packed.append(pack_rows(rows, columns, parcel["sender"], packing_plan))
+        judged = bad_rows.judge(_find_reasons(ids[side], values[side], ops[side]), ("left", "right")[side])
+        packed.append(pack_rows(rows, columns, parcel["sender"], packing_plan, judged))
     plan = {
         "worker": _WORKER,
         "parcel": parcel,
@@ -122,17 +143,27 @@ def band_join(
         | given.facts,
         "is_timed": False,
     }
-    query = t.StructField("query", given.id_type)
+    query, union = t.StructField("query", given.id_type), packed[0].union(packed[1])
     if report == "pairs":
         ends = [t.StructField(side, answer_type(column)) for side, column in zip(("left", "right"), ids, strict=True)]
         answer = t.StructType([t.StructField("sign", t.ByteType()), query, *ends, *given.added_columns])
-        return run(packed[0].union(packed[1]), parcel["sender"], plan, answer, observe, "band join")
+        return run(union, parcel["sender"], plan, answer, observe, "band join", is_stream=is_stream)
     answer = t.StructType([query, *given.added_columns])
-    affected = run(packed[0].union(packed[1]), parcel["sender"], plan, answer, observe, "band join")
+    affected = run(union, parcel["sender"], plan, answer, observe, "band join", is_stream=is_stream)
     if n_shards == 1:
         return affected
     distinct = worker_function(_WORKER, "keep_distinct", parcel["sender"])
-    return affected.repartition("query").mapInArrow(distinct, affected.schema)
+    return remember_columns(affected, answer).repartition("query").mapInArrow(distinct, answer)
+
+
+def _find_reasons(id_: t.StructField, value: t.StructField, ops: list[t.StructField]) -> dict[str, Column]:
+    """When a row of a side is bad. The value of a deletion does not matter."""
+    reasons = is_null("the id", id_)
+    if not ops:
+        return reasons | is_no_number("the value", value)
+    op = f.coalesce(f.col(quoted(ops[0].name)), f.lit(""))
+    reasons[f"column {ops[0].name!r} is neither 'insert' nor 'delete'"] = ~op.isin("insert", "delete")
+    return reasons | is_no_number("the value", value, op != "delete")
 
 
 def _find_op(rows: DataFrame, side: str, both: str | None, own: str | None) -> list[t.StructField]:

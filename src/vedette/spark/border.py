@@ -5,19 +5,24 @@ Keys are spread over shards by their hash. `vedette.spark.shards` runs the shard
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
+from vedette.operators.border.options import EVENT_ID, HELD_BACK
+from vedette.spark.bad_rows import BadRows, is_no_time, is_null
 from vedette.spark.checks import (
     check_state_store,
     check_watermark,
+    find_carried,
     find_columns,
     find_name,
     find_time,
+    has_watermark,
 )
+from vedette.spark.declared import Declared
 from vedette.spark.observation import check_observe
 from vedette.spark.session_checks import check_session
 from vedette.spark.shards import packing
@@ -38,8 +43,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Observation
 
+    from vedette.data.schema import Schema
     from vedette.queries.query_set import QuerySet
     from vedette.registry.read.followed import Followed
+    from vedette.registry.registry import Registry
 
 BATCH_SHARDS = 4  # per shuffle partition, on a batch: the rows of a shard are in memory together
 _WORKER = "vedette.spark.workers.border"
@@ -54,34 +61,53 @@ def border(
     null_key: Literal["error", "drop"] = "error",
     expire_after: str | float | None = None,
     dwell: str | float | None = None,
-    margin: float | Mapping[str, float] | None = None,
+    margin: float | str | Mapping[str, float] | None = None,
     cross: bool = False,
+    columns: Sequence[str] | None = None,
+    event_id: bool | None = None,
+    metadata: Sequence[str] | None = None,
+    cooldown: str | float | None = None,
+    once: bool = False,
+    held_back: bool | None = None,
     shards: int | None = None,
     checkpoint: str | Path | None = None,
+    on_bad_row: Literal["error", "drop", "dead-letter"] = "error",
+    dead_letters: str | Path | Registry | None = None,
     snapshot_dir: str | Path | None = None,
     observe: str | Observation | None = None,
+    schema: t.StructType | str | None = None,
+    streaming: bool | None = None,
 ) -> Callable[[DataFrame], DataFrame]:
     """A transform to events: `events = ticks.transform(vs.border(alerts, key="symbol", time="ts"))`.
 
-    One row per event, with columns `key`, `time`, `query`, `event` ("enter", "exit" or "cross") and `reason`. The
-    options are those of `QuerySet.border`. A stream stores the last row of each key in Spark's state store, in `shards`
-    parts (default: 8 per core). A checkpoint fixes the number; if `checkpoint` names the stream's checkpoint, it is
-    read from there. A batch is sorted and replayed, and produces the events of a stream of the same rows in order. It
-    stores nothing.
+    One row per event, with columns `key`, `time`, `query`, `event` ("enter", "exit" or "cross") and `reason`, then the
+    `columns` of the row that caused it, the `metadata` of the query, and `event_id`. The options are those of
+    `QuerySet.border`; no column that they do not need is sent to workers. A stream stores the last row of each key in
+    Spark's state store, in `shards` parts (default: 8 per core). A checkpoint fixes the number; if `checkpoint` names
+    the stream's checkpoint, it is read from there. A batch is sorted and replayed, and produces the events of a stream
+    of the same rows in order. It stores nothing.
 
-    On a stream, `expire_after` and `dwell` need a watermark on the time column, set before the transform: it advances
-    time for keys without new rows. On a batch, and if the time is a number, there is no watermark. Then only the next
-    row of a key advances its time, and later events are not reported.
+    On a stream, `expire_after`, `dwell` and queries with now() need a watermark on the time column, set before the
+    transform: it advances time for keys without new rows. On a batch, and if the time is a number, there is no
+    watermark. Then only the next row of a key advances its time, and later events are not reported.
 
     A set above 4 MB (on a stream: 256 KB) is sent to the workers as a file: in `snapshot_dir`, which they must be able
     to read, or, without it, as an artifact of the session. A set of kind border from `registry.follow` is followed
     while it changes; events then have a last column `version`.
 
+    `on_bad_row` says what happens to a row that cannot be processed: it stops the stream ("error"), is dropped, or
+    becomes a "dead-letter" with the reason in `dead_letters`, a folder or a registry. See docs/spark.md.
+
     `observe` is a name under which Spark reports what workers count, or an `Observation`; see docs/spark.md.
+
+    `schema` and `streaming` declare the columns of the rows and whether they are a stream, where Spark cannot be asked:
+    in a flow of a declarative pipeline. See docs/declarative-pipelines.md.
     """
     given = QuerySource.read(queries, "vs.border", "border")
     check_shards(shards)
     check_observe(observe)
+    bad_rows = BadRows.read(on_bad_row, dead_letters, observe, "border")
+    declared = Declared.read(schema, streaming)
     options: dict[str, Any] = {
         "key": key,
         "time": time,
@@ -91,23 +117,34 @@ def border(
         "dwell": dwell,
         "margin": dict(margin) if isinstance(margin, Mapping) else margin,
         "cross": cross,
+        "columns": None if columns is None else list(columns),
+        "event_id": event_id,
+        "metadata": None if metadata is None else list(metadata),
+        "cooldown": cooldown,
+        "once": once,
+        "held_back": held_back,
     }
     monitor = given.queries.border(**options)  # raises if an option is invalid
 
     def transform(rows: DataFrame) -> DataFrame:
         check_session(rows, given.queries)
-        schema = given.queries.schema
-        key_column, time_column = find_name(rows, schema, key, "key"), find_time(rows, schema, time)
-        find_columns(rows, schema, given.fields, follows=given.followed is not None)
-        monitor.options.check_durations(wide(time_column).dataType.simpleString())
+        rows, is_stream = declared.apply(rows), declared.is_streaming(rows)
+        fields = given.queries.schema
+        key_column, time_column = find_name(rows, fields, key, "key"), find_time(rows, fields, time)
+        find_columns(rows, fields, given.fields, follows=given.followed is not None)
+        carried = find_carried(rows, monitor.options.carried)
+        monitor.check_time_type(wide(time_column).dataType.simpleString())
         is_timestamp = isinstance(time_column.dataType, t.TimestampType)
-        is_timed = rows.isStreaming and is_timestamp and not (expire_after is None and dwell is None)
-        if rows.isStreaming:
+        because = _needs_time(given, expire_after, dwell)
+        may_need_time = given.followed is not None and has_watermark(time_column)  # a query with now() may be added
+        is_timed = is_stream and is_timestamp and (because is not None or may_need_time)
+        if is_stream:
             check_state_store(rows, "vs.border")
-        if is_timed:
-            check_watermark(rows, time_column, "dwell" if expire_after is None else "expire_after")
-        n_shards = choose_shards(rows, shards, checkpoint, for_each=BATCH_SHARDS)
-        parcel = given.pack(rows, snapshot_dir, STREAM_INLINE_BYTES if rows.isStreaming else None)
+        if is_timed and because and declared.schema is None:  # otherwise only Spark knows the watermark, and checks it
+            check_watermark(rows, time_column, because)
+        n_shards = choose_shards(rows, shards, checkpoint, is_stream=is_stream, for_each=BATCH_SHARDS)
+        sent = given if metadata else given.without_metadata()
+        parcel = sent.pack(rows, snapshot_dir, STREAM_INLINE_BYTES if is_stream else None, is_stream=is_stream)
         lines = packing.by_key(n_shards)
         packing_plan = {
             "worker": _WORKER,
@@ -116,27 +153,48 @@ def border(
             "lines": lines,
             "notified": lines[0],
         }
-        needed = _needed_columns(rows, given, key_column, time_column)
-        packed = pack_rows(rows, needed, parcel["sender"], packing_plan)
-        columns = {"key": to_fact(key_column), "time": to_fact(time_column)}
+        needed = _needed_columns(rows, given.queries.schema, given.fields, key_column, time_column, carried)
+        reasons = is_null("the key", key_column) | is_no_time("the time", time_column)
+        packed = pack_rows(rows, needed, parcel["sender"], packing_plan, bad_rows.judge(reasons))
+        columns_of_state = {"key": to_fact(key_column), "time": to_fact(time_column)}
+        holds = given.holds_back(cooldown is not None or once) if held_back is None else held_back
         plan = {
             "worker": _WORKER,
             "parcel": parcel,
-            "options": options,
-            "facts": {"operator": "border monitor", "shards": n_shards} | columns | given.facts,
+            "options": options | {"held_back": holds},
+            "facts": {"operator": "border monitor", "shards": n_shards} | columns_of_state | given.facts,
             "is_timed": is_timed,
+            "is_nullable": bool(carried),
         }
-        answer = _answer_schema(key_column, time_column, given)
-        return run(packed, parcel["sender"], plan, answer, observe, "border")
+        texts = [*(metadata or ()), *([EVENT_ID] if monitor.options.has_event_ids else [])]
+        added = [*([t.StructField(HELD_BACK, t.LongType())] if holds else []), *carried]
+        added = [*added, *(t.StructField(name, t.StringType()) for name in texts)]
+        answer = _answer_schema(key_column, time_column, added, given)
+        return run(packed, parcel["sender"], plan, answer, observe, "border", is_stream=is_stream)
 
     return transform
 
 
+def _needs_time(given: QuerySource, expire_after: Any, dwell: Any) -> str | None:
+    """What makes time pass for keys without new rows, or None."""
+    if expire_after is not None or (dwell is None and given.has_option("expire_after")):
+        return "expire_after"
+    if dwell is not None or given.has_option("dwell"):
+        return "dwell"
+    return "a query with now()" if given.queries.uses_now else None
+
+
 def _needed_columns(
-    rows: DataFrame, given: QuerySource, key: t.StructField, time: t.StructField
+    rows: DataFrame,
+    schema: Schema,
+    used: Sequence[str],
+    key: t.StructField,
+    time: t.StructField,
+    carried: Sequence[t.StructField],
 ) -> list[t.StructField]:
-    """The key, the time and the fields that queries use, in this order. No other column is sent to the shards."""
-    fields = {field.lower() for field in given.fields}
+    """The key, the time, the fields that queries use, and columns of events. No other column is sent to the shards."""
+    fields = {field.column.lower() for field in schema if field.name in used}
+    fields |= {column.name.lower() for column in carried}
     columns = {key.name: wide(key), time.name: wide(time)}
     for column in rows.schema.fields:
         if column.name.lower() in fields:
@@ -144,7 +202,9 @@ def _needed_columns(
     return list(columns.values())
 
 
-def _answer_schema(key: t.StructField, time: t.StructField, given: QuerySource) -> t.StructType:
+def _answer_schema(
+    key: t.StructField, time: t.StructField, added: Sequence[t.StructField], given: QuerySource
+) -> t.StructType:
     types = {"key": answer_type(key), "time": answer_type(time), "query": given.id_type}
     own = [t.StructField(name, types.get(name, t.StringType())) for name in (*types, "event", "reason")]
-    return t.StructType([*own, *given.added_columns])
+    return t.StructType([*own, *added, *given.added_columns])

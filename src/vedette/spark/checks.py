@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
-from vedette.data.schema import Field, Schema, Type
+from vedette.data.schema import Field, Schema, Type, element_of, is_array, is_map, value_of
 from vedette.errors import PipelineError, RowError, nearest
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from vedette.spark.declared import Declared
 
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -39,19 +40,33 @@ def find_fields(
     for field in schema:
         if field.name not in used:
             continue
-        found = [place for place, column in enumerate(columns) if column.name.lower() == field.name.lower()]
+        found = [place for place, column in enumerate(columns) if column.name.lower() == field.column.lower()]
         if not found:
             names = [column.name for column in columns]
             use = "later queries of a followed set may use" if follows else "the queries use"
             raise RowError(
-                f"{frame} has no column {field.name!r}, but {use} this field; it has: {', '.join(names)}"
-                f"{nearest(field.name, names)}"
+                f"{frame} has no column {field.column!r}, but {use} this field; it has: {', '.join(names)}"
+                f"{nearest(field.column, names)}"
             )
         if len(found) > 1:
-            raise RowError(f"{frame} has {len(found)} columns named {field.name!r}; drop or rename all but one")
-        _check_field(field, columns[found[0]], frame)
+            raise RowError(f"{frame} has {len(found)} columns named {field.column!r}; drop or rename all but one")
+        _check_field(field, _find_part(columns[found[0]], field, frame), frame)
         places[field.name] = found[0]
     return places
+
+
+def _find_part(column: t.StructField, field: Field, frame: str) -> t.StructField:
+    """The part of a column of structs that a field names, with its whole name; the column of any other field."""
+    for name in field.path[1:]:
+        parts = column.dataType.fields if isinstance(column.dataType, t.StructType) else []
+        found = [part for part in parts if part.name.lower() == name.lower()]
+        if len(found) != 1:
+            got = column.dataType.simpleString()
+            raise RowError(
+                f"column {field.column!r} of {frame} has no single part {field.name!r}; {column.name} is {got}"
+            )
+        column = t.StructField(f"{column.name}.{found[0].name}", found[0].dataType, metadata=found[0].metadata)
+    return column
 
 
 def find_name(rows: DataFrame, schema: Schema | None, name: Any, role: str, side: str = "") -> t.StructField:
@@ -125,21 +140,54 @@ def find_column(rows: DataFrame, schema: Schema | None, name: Any, role: str, si
     return found[0]
 
 
+def find_carried(rows: DataFrame, names: Sequence[str], side: str = "", prefix: str = "") -> list[t.StructField]:
+    """The columns that answers have of the rows, under these names with a prefix. Raises RowError if one is nested."""
+    carried = []
+    for name in names:
+        column = find_column(rows, None, name, "columns", side)
+        type_ = t.StringType() if isinstance(column.dataType, t.CharType | t.VarcharType) else column.dataType
+        if not isinstance(type_, _CARRIED):
+            raise RowError(
+                f"names {name!r}, which is {type_.simpleString()}; only strings, binaries, numbers, booleans, dates "
+                f"and timestamps can be carried; convert it, for example with to_json",
+                option="columns",
+                field=name,
+            )
+        carried.append(t.StructField(prefix + name, type_))
+    return carried
+
+
+_CARRIED = (
+    *(t.StringType, t.BinaryType, t.NumericType, t.BooleanType),
+    *(t.DateType, t.TimestampType, t.TimestampNTZType),
+)
+
+
+def quoted(name: str) -> str:
+    """The name of a column as Spark parses it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 def _name_of(side: str) -> str:
     return f"the {side} DataFrame" if side else "the DataFrame"
 
 
-def check_sides(operator: str, sides: Mapping[str, Any]) -> None:
-    """Raise PipelineError unless these are DataFrames, all batches or all streams."""
+def check_sides(operator: str, sides: Mapping[str, Any], declared: Mapping[str, Declared], suffix: str = "") -> bool:
+    """Whether the sides are streams. Raises PipelineError unless they are DataFrames, all batches or all streams.
+
+    `suffix` is what the names of arguments have after those of the sides.
+    """
     for side, rows in sides.items():
-        if not hasattr(rows, "isStreaming"):
-            raise PipelineError(f"{operator} joins DataFrames; {side} is of type {type(rows).__name__}")
-    if len({rows.isStreaming for rows in sides.values()}) > 1:
-        kinds = [f"{side} is a {'stream' if rows.isStreaming else 'batch'}" for side, rows in sides.items()]
+        if not isinstance(rows, DataFrame):
+            raise PipelineError(f"{operator} joins DataFrames; {side}{suffix} is of type {type(rows).__name__}")
+    are_streams = {side: declared[side].is_streaming(rows) for side, rows in sides.items()}
+    if len(set(are_streams.values())) > 1:
+        kinds = [f"{side}{suffix} is a {'stream' if is_stream else 'batch'}" for side, is_stream in are_streams.items()]
         raise PipelineError(
             f"{operator} joins streams with streams, or batches with batches; {' and '.join(kinds)}; read all with "
             f"spark.readStream or all with spark.read"
         )
+    return any(are_streams.values())
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
@@ -183,7 +231,7 @@ def check_free(rows: DataFrame, added: str) -> None:
 def _check_field(field: Field, column: t.StructField, frame: str) -> None:
     """Raise RowError unless the column can be read as the field, and Spark compares its values as queries do."""
     got = column.dataType
-    if _READABLE[field.type.name](got, field.type):
+    if _is_readable(got, field.type):
         _check_collation(column, frame)
         _check_padding(column, frame)
         return
@@ -240,10 +288,24 @@ def _fits_decimal(got: t.DataType, wanted: Type) -> bool:
 
 _READABLE: dict[str, Callable[[t.DataType, Type], bool]] = {
     "bigint": lambda got, wanted: _is_integer(got),
+    "int": lambda got, wanted: isinstance(got, t.IntegerType | t.ShortType | t.ByteType),
+    "smallint": lambda got, wanted: isinstance(got, t.ShortType | t.ByteType),
+    "tinyint": lambda got, wanted: isinstance(got, t.ByteType),
+    "float": lambda got, wanted: isinstance(got, t.FloatType),
     "double": lambda got, wanted: isinstance(got, t.DoubleType | t.FloatType),
     "decimal": _fits_decimal,
     "boolean": lambda got, wanted: isinstance(got, t.BooleanType),
     "string": lambda got, wanted: _is_text(got),
+    "binary": lambda got, wanted: isinstance(got, t.BinaryType),
     "date": lambda got, wanted: isinstance(got, t.DateType),
     "timestamp": lambda got, wanted: isinstance(got, t.TimestampType),
+    "timestamp_ntz": lambda got, wanted: isinstance(got, t.TimestampNTZType),
 }
+
+
+def _is_readable(got: t.DataType, wanted: Type) -> bool:
+    if is_map(wanted):
+        return isinstance(got, t.MapType) and _is_text(got.keyType) and _is_readable(got.valueType, value_of(wanted))
+    if is_array(wanted):
+        return isinstance(got, t.ArrayType) and _is_readable(got.elementType, element_of(wanted))
+    return _READABLE[wanted.name](got, wanted)

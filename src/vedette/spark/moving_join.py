@@ -10,6 +10,7 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
@@ -18,9 +19,11 @@ from vedette.data.durations import Interval
 from vedette.errors import PipelineError, QueryError, RowError
 from vedette.operators.moving_join.batch import SETS
 from vedette.operators.moving_join.late_rows import Late
+from vedette.operators.moving_join.motion_rows import FARTHEST
 from vedette.operators.moving_join.moving_join import MovingJoin
-from vedette.operators.moving_join.rows import MovingTable
+from vedette.operators.moving_join.rows import AXES, MovingTable
 from vedette.settings import settings
+from vedette.spark.bad_rows import BadRows, is_no_number, is_null
 from vedette.spark.checks import (
     check_sides,
     check_state_store,
@@ -28,7 +31,9 @@ from vedette.spark.checks import (
     find_name,
     find_time,
     find_value,
+    quoted,
 )
+from vedette.spark.declared import Declared
 from vedette.spark.observation import check_observe
 from vedette.spark.shards import packing
 from vedette.spark.shards.transform import (
@@ -44,12 +49,14 @@ from vedette.spark.shards.transform import (
 from vedette.spark.shipping.query_source import QuerySource
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, Observation
+    from pyspark.sql import Observation
 
     from vedette.operators.moving_join.zone_set import ZoneSet
     from vedette.registry.read.followed import Followed
+    from vedette.registry.registry import Registry
 
 REMOVED = "removed"  # the default column of removals
 _WORKER = "vedette.spark.workers.moving_join"
@@ -75,8 +82,12 @@ def moving_join(
     late: Late = "apply",
     shards: int | None = None,
     checkpoint: str | Path | None = None,
+    on_bad_row: Literal["error", "drop", "dead-letter"] = "error",
+    dead_letters: str | Path | Registry | None = None,
     snapshot_dir: str | Path | None = None,
     observe: str | Observation | None = None,
+    schema: Mapping[str, t.StructType | str] | None = None,
+    streaming: bool | None = None,
 ) -> DataFrame:
     """The changes of the pairs: `changes = vs.moving_join(vessels, storms, max_update_interval=60, a_id="mmsi")`.
 
@@ -98,15 +109,25 @@ def moving_join(
     the number; if `checkpoint` names the stream's checkpoint, it is read from there. A batch is sorted and replayed,
     and stores nothing.
 
+    `on_bad_row` says what happens to a row that cannot be processed: it stops the stream ("error"), is dropped, or
+    becomes a "dead-letter" with the reason in `dead_letters`, a folder or a registry. See docs/spark.md.
+
     `observe` is a name under which Spark reports what workers count, or an `Observation`; see docs/spark.md.
+
+    `schema` and `streaming` declare the columns of each DataFrame by its name, `a` and `b`, and
+    whether they are streams, where Spark cannot be asked: in a flow of a declarative pipeline. See
+    docs/declarative-pipelines.md.
     """
     moving = MovingJoin(max_update_interval, expire_overdue=expire_overdue, static=static, late=late)
     check_shards(shards)
     check_observe(observe)
+    bad_rows = BadRows.read(on_bad_row, dead_letters, observe, "moving join")
     given = dict(zip(SETS, (a_updates, b_updates), strict=True))
     zones = _find_zones(given)
     frames: dict[str, Any] = {name: rows for name, rows in given.items() if zones is None or name != zones.name}
-    check_sides(_CALL, {f"{name}_updates": rows for name, rows in frames.items()})
+    declared = Declared.read_sides(schema, streaming, list(frames))
+    is_stream = check_sides(_CALL, frames, declared, "_updates")
+    frames = {name: declared[name].apply(rows) for name, rows in frames.items()}
     n_dims = max(_table(name, rows).n_dims for name, rows in frames.items())
     if zones is not None:
         static = zones.check(static, n_dims)
@@ -123,9 +144,9 @@ def moving_join(
         )
         raise RowError(f"the times of both sets must be timestamps, or both numbers; {types}; cast one of them")
     first = sets[0].rows
-    if first.isStreaming:
+    if is_stream:
         check_state_store(first, _CALL)
-    n_shards = choose_shards(first, shards, checkpoint, on_grid=True)
+    n_shards = choose_shards(first, shards, checkpoint, is_stream=is_stream, on_grid=True)
     sender = __version__
     packed = []
     for each in sets:
@@ -140,7 +161,8 @@ def moving_join(
             "lines": lines,
             "notified": [shard for line in lines for shard in line],
         }
-        packed.append(pack_rows(each.rows, list(each.columns.values()), sender, packing_plan))
+        judged = bad_rows.judge(each.find_reasons(), each.name)
+        packed.append(pack_rows(each.rows, list(each.columns.values()), sender, packing_plan, judged))
     roles = {f"{each.name}_{role}": to_fact(column) for each in sets for role, column in each.roles.items()}
     plan: dict[str, Any] = {
         "worker": _WORKER,
@@ -157,13 +179,14 @@ def moving_join(
     ids = {each.name: answer_type(each.id) for each in sets}
     added: list[t.StructField] = []
     if zones is not None:
-        inline_bytes = STREAM_INLINE_BYTES if first.isStreaming else None
-        plan |= zones.plan(n_shards, zones.source.pack(first, snapshot_dir, inline_bytes), plan)
+        inline_bytes = STREAM_INLINE_BYTES if is_stream else None
+        parcel = zones.source.pack(first, snapshot_dir, inline_bytes, is_stream=is_stream)
+        plan |= zones.plan(n_shards, parcel, plan)
         ids[zones.name], added = zones.source.id_type, zones.source.added_columns
     times = [t.StructField(name, t.DoubleType()) for name in ("start", "end")]
     columns = [t.StructField("sign", t.ByteType()), *(t.StructField(name, ids[name]) for name in SETS), *times, *added]
     union = functools.reduce(lambda some, more: some.union(more), packed)
-    return run(union, sender, plan, t.StructType(columns), observe, "moving join")
+    return run(union, sender, plan, t.StructType(columns), observe, "moving join", is_stream=is_stream)
 
 
 def begin_with(zones: DataFrame, others: DataFrame, time: str = "time") -> DataFrame:
@@ -205,7 +228,7 @@ def _find_zones(given: dict[str, Any]) -> _Zones | None:
     found = [
         _Zones(name, QuerySource.read(each, _CALL, "moving join", "or a DataFrame"))
         for name, each in given.items()
-        if not hasattr(each, "isStreaming")
+        if not isinstance(each, DataFrame)
     ]
     if len(found) > 1:
         raise PipelineError(f"{_CALL} needs moving objects; pass a DataFrame of objects as one of the two sets")
@@ -230,6 +253,20 @@ class _Set:
     def columns(self) -> dict[str, t.StructField]:
         """The id is first: it decides the shard."""
         return {"id": wide(self.id), "time": t.StructField(self.time.name, t.DoubleType()), **self.others}
+
+    def find_reasons(self) -> dict[str, Column]:
+        """When a row is bad. The sides and speeds of an object that is removed do not matter."""
+        others = dict(self.others)
+        removed = others.pop(REMOVED, None)
+        is_used = None if removed is None else ~f.coalesce(f.col(quoted(removed.name)), f.lit(False))
+        reasons = is_null("the id", self.id) | is_no_number("the time", self.time, most=FARTHEST)
+        for name, column in others.items():
+            reasons |= is_no_number(name, column, is_used, FARTHEST)
+        for low, high in ((f"{axis}_low", f"{axis}_high") for axis in AXES):
+            if low in others:
+                is_above = f.col(quoted(others[low].name)) > f.col(quoted(others[high].name))
+                reasons[f"{low} is above {high}"] = is_above if is_used is None else is_above & is_used
+        return reasons
 
     @property
     def has_timestamps(self) -> bool:

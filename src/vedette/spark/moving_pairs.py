@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from vedette.errors import PipelineError, QueryError, RowError
 from vedette.operators.moving_join.rows import read_number
 from vedette.spark.checks import find_column
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 _CALL = "vs.moving_pairs"
 
@@ -25,7 +23,7 @@ def moving_pairs(deltas: DataFrame, at: float | datetime.datetime) -> DataFrame:
     known. It is a number; if the times of updates were timestamps, it may be a datetime with a time zone, or seconds
     since 1970. On a stream of changes, the result is an aggregation, which must be written in complete mode.
     """
-    if not hasattr(deltas, "isStreaming"):
+    if not isinstance(deltas, DataFrame):
         raise PipelineError(f"{_CALL} needs a DataFrame of changes; got {type(deltas).__name__}")
     sign, a, b, start, end = (find_column(deltas, None, name, name) for name in ("sign", "a", "b", "start", "end"))
     _check_type(sign, t.IntegralType, "an integer, 1 or -1")

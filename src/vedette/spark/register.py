@@ -16,15 +16,17 @@ import pyarrow as pa
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from vedette.data.schema import Field
 from vedette.errors import PipelineError, nearest, shown
 from vedette.registry.kinds import MATCH, kinds_for
 from vedette.registry.read.pins import SQL
 from vedette.settings import settings
 from vedette.spark.data_source import make_data_source
+from vedette.spark.declared import spark_type
 from vedette.spark.session_checks import check_settings
+from vedette.spark.shipping.kernels import Sent, send_kernels
 from vedette.spark.shipping.query_sets import worker_function
 from vedette.spark.shipping.query_source import VERSION, QuerySource
+from vedette.spark.table_function import make_table_function
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,7 +59,7 @@ def register(
     if not hasattr(registry, "follow"):
         raise PipelineError(f"vs.register needs a vd.Registry; got {type(registry).__name__}")
     followed = _follow(registry, sets)
-    calls = f"{SQL}{uuid.uuid4().hex}"
+    calls, kernels = f"{SQL}{uuid.uuid4().hex}", send_kernels(spark)
     facts: dict[str, Any] = {}
     tables: dict[str, Any] = {}
     for name, each in followed.items():
@@ -69,11 +71,11 @@ def register(
             raise PipelineError(f"{error}; or pass sets= without this set").within(f"set {each.name!r}") from None
         facts[name] = given.pack_followed(is_live=True) | {"calls": calls}
         if hasattr(f, "arrow_udtf"):  # from Spark 4.1 on
-            tables[TABLE + name] = _table_function(facts[name], given)
+            tables[TABLE + name] = _table_function(facts[name], given, kernels)
     for name, function in tables.items():
         spark.udtf.register(name, function)
     if facts:
-        spark.udf.register(SCALAR, _scalar_function(facts))
+        spark.udf.register(SCALAR, _scalar_function(facts, kernels))
     spark.dataSource.register(make_data_source(registry))
     return [*tables, *([SCALAR] if facts else [])]
 
@@ -123,44 +125,26 @@ def _check_fields(given: QuerySource, name: str) -> None:
             )
 
 
-def _table_function(facts: dict[str, Any], given: QuerySource) -> Any:
+def _table_function(facts: dict[str, Any], given: QuerySource, kernels: Sent | None) -> Any:
     """A table function from Arrow batches to Arrow batches. It does not import this package until it runs."""
-    match = worker_function(_WORKER, "match_table", facts["sender"], facts, settings().answer_batch_bytes)
-
-    class MatchTable:
-        def eval(self, rows: Any) -> Any:
-            yield from match(rows)
-
-    fields = [t.StructField(field.name, _spark_type(field)) for field in given.queries.schema]
+    bound = (facts, settings().answer_batch_bytes)
+    match = worker_function(_WORKER, "match_table", facts["sender"], *bound, kernels=kernels)
+    fields = [t.StructField(field.name, spark_type(field)) for field in given.queries.schema]
     answer = [t.StructField("query", given.id_type), *given.added_columns]
-    return f.arrow_udtf(MatchTable, returnType=t.StructType([*fields, *answer]))
+    return make_table_function(match, t.StructType([*fields, *answer]))
 
 
-def _scalar_function(facts: dict[str, Any]) -> Any:
+def _scalar_function(facts: dict[str, Any], kernels: Sent | None) -> Any:
     """A function from the name of a set and a struct to an array of ids."""
     sender = next(iter(facts.values()))["sender"]
     returned = t.ArrayType(t.StringType(), False)
     if hasattr(f, "arrow_udf"):  # from Spark 4.1 on
-        find = worker_function(_WORKER, "find_queries", sender, facts, settings().answer_batch_bytes)
+        bound = (facts, settings().answer_batch_bytes)
+        find = worker_function(_WORKER, "find_queries", sender, *bound, kernels=kernels)
 
         def queries(sets: pa.Array, rows: pa.Array) -> pa.Array:  # Spark reads the types
             return find(sets, rows)
 
         return f.arrow_udf(queries, returned)
-    find_one = worker_function(_WORKER, "find_queries_of_row", sender, facts)
+    find_one = worker_function(_WORKER, "find_queries_of_row", sender, facts, kernels=kernels)
     return f.udf(lambda name, row: find_one(name, row), returned, useArrow=False)
-
-
-_TYPES: dict[str, t.DataType] = {
-    "bigint": t.LongType(),
-    "double": t.DoubleType(),
-    "boolean": t.BooleanType(),
-    "string": t.StringType(),
-    "date": t.DateType(),
-    "timestamp": t.TimestampType(),
-}
-
-
-def _spark_type(field: Field) -> t.DataType:
-    type_ = field.type
-    return t.DecimalType(type_.precision, type_.scale) if type_.name == "decimal" else _TYPES[type_.name]

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
+from vedette.data.schema import INTEGER_BITS
 from vedette.errors import PipelineError, RowError
+from vedette.spark.bad_rows import BadRows, is_no_time, is_null
 from vedette.spark.checks import (
     check_choice,
     check_sides,
@@ -26,6 +28,7 @@ from vedette.spark.checks import (
     find_time,
     has_watermark,
 )
+from vedette.spark.declared import Declared
 from vedette.spark.observation import check_observe
 from vedette.spark.session_checks import check_session
 from vedette.spark.shards import packing
@@ -48,10 +51,12 @@ if TYPE_CHECKING:
 
     from vedette.operators.window_join.query_set import JoinQuerySet
     from vedette.registry.read.followed import Followed
+    from vedette.registry.registry import Registry
 
 BATCH_SHARDS = 4  # per shuffle partition, on a batch without copies: the rows of a shard are in memory together
 LAYOUTS = ("equality", "grid", "one")
-_HASHED = ("string", "bigint", "date", "timestamp")  # equal values of these have equal bytes
+# Equal values of these have equal bytes.
+_HASHED = ("string", "binary", *INTEGER_BITS, "date", "timestamp", "timestamp_ntz")
 _WORKER = "vedette.spark.workers.window_join"
 _CALL = "vs.window_join"
 
@@ -67,8 +72,12 @@ def window_join(
     layout: Literal["equality", "grid", "one"] | None = None,
     shards: int | None = None,
     checkpoint: str | Path | None = None,
+    on_bad_row: Literal["error", "drop", "dead-letter"] = "error",
+    dead_letters: str | Path | Registry | None = None,
     snapshot_dir: str | Path | None = None,
     observe: str | Observation | None = None,
+    schema: Mapping[str, t.StructType | str] | None = None,
+    streaming: bool | None = None,
     **columns: str | None,
 ) -> DataFrame:
     """The pairs of rows that join: `out = vs.window_join(bids, asks, pairs, left_time="ts", right_time="ts")`.
@@ -86,26 +95,42 @@ def window_join(
     to read, or, without it, as an artifact of the session. A set from `registry.follow` is followed while it changes,
     on a grid; answers then have a last column `version`.
 
+    `on_bad_row` says what happens to a row that cannot be processed: it stops the stream ("error"), is dropped, or
+    becomes a "dead-letter" with the reason in `dead_letters`, a folder or a registry. See docs/spark.md.
+
     `observe` is a name under which Spark reports what workers count, or an `Observation`; see docs/spark.md.
+
+    `schema` and `streaming` declare the columns of each DataFrame by its name, such as `left` and `right`, and
+    whether they are streams, where Spark cannot be asked: in a flow of a declarative pipeline. See
+    docs/declarative-pipelines.md.
     """
     _check_frames({"left": left, "right": right, **(frames or {})})
     given = QuerySource.read(pairs, _CALL, "window join", "after the DataFrames")
     queries: JoinQuerySet = given.queries
     check_shards(shards)
     check_observe(observe)
+    bad_rows = BadRows.read(on_bad_row, dead_letters, observe, "window join")
     columns = {**{f"{stream}_id": "id" for stream in queries.streams}, **columns}
     queries.window(late=late, max_state_rows=max_state_rows, threads=None, **columns)  # raises if an option is invalid
-    sides = _find_sides(given, _name_frames(queries, left, right, frames), columns)
+    declared = Declared.read_sides(schema, streaming, queries.streams)
+    named = _name_frames(queries, left, right, frames)
+    is_stream = check_sides(_CALL, named, declared)
+    sides = _find_sides(given, {stream: declared[stream].apply(rows) for stream, rows in named.items()}, columns)
     time_type = _check_times(queries, sides)
-    first, is_stream = sides[0].rows, sides[0].rows.isStreaming
+    first = sides[0].rows
     if is_stream:
         check_state_store(first, _CALL)
     chosen, on = _choose_layout(given, layout, shards)
     for_each = BATCH_SHARDS if chosen == "equality" else 1
     n_shards = choose_shards(
-        first, 1 if chosen == "one" else shards, checkpoint, on_grid=chosen == "grid", for_each=for_each
+        first,
+        1 if chosen == "one" else shards,
+        checkpoint,
+        is_stream=is_stream,
+        on_grid=chosen == "grid",
+        for_each=for_each,
     )
-    parcel = given.pack(first, snapshot_dir, STREAM_INLINE_BYTES if is_stream else None)
+    parcel = given.pack(first, snapshot_dir, STREAM_INLINE_BYTES if is_stream else None, is_stream=is_stream)
     packed, reporters = [], []
     for number, side in enumerate(sides):
         lines = packing.by_grid(n_shards, number) if chosen == "grid" else packing.by_key(n_shards)
@@ -120,7 +145,9 @@ def window_join(
             "drops_nulls": chosen == "equality",  # a null equals nothing, so such rows join nothing
             "notified": packing.label_shards(n_shards),
         }
-        packed.append(pack_rows(side.rows, side.needed_columns(given, on), parcel["sender"], packing_plan))
+        reasons = is_null("the id", side.id) | ({} if side.time is None else is_no_time("the time", side.time))
+        judged = bad_rows.judge(reasons, side.stream)
+        packed.append(pack_rows(side.rows, side.needed_columns(given, on), parcel["sender"], packing_plan, judged))
     roles = {name: column for side in sides for name, column in side.roles.items()}
     is_timed = is_stream and all(side.time is not None and has_watermark(side.time) for side in sides)
     shared = " = ".join(f"{stream}.{field}" for stream, field in on.items())
@@ -140,7 +167,7 @@ def window_join(
     names = [t.StructField(side.stream, answer_type(side.id)) for side in sides]
     answer = t.StructType([query, *names, *given.added_columns])
     union = functools.reduce(lambda some, more: some.union(more), packed)
-    return run(union, parcel["sender"], plan, answer, observe, "window join")
+    return run(union, parcel["sender"], plan, answer, observe, "window join", is_stream=is_stream)
 
 
 @dataclass(frozen=True)
@@ -160,7 +187,8 @@ class _Side:
 
     def needed_columns(self, given: QuerySource, on: Mapping[str, str]) -> list[t.StructField]:
         """The columns to send: the fields that queries use, the id and the time. The first one decides the shard."""
-        fields = {field.lower() for field in given.fields_of(self.stream)}
+        used = given.fields_of(self.stream)
+        fields = {field.column.lower() for field in given.queries.schema_of(self.stream) if field.name in used}
         columns = {column.name: column for column in self.rows.schema.fields if column.name.lower() in fields}
         columns |= {column.name: wide(column) for column in self.roles.values()}
         decides = on.get(self.stream, self.id.name).lower()
@@ -170,7 +198,7 @@ class _Side:
 def _check_frames(frames: Mapping[str, Any]) -> None:
     """Raise PipelineError if a set is passed as a DataFrame, which happens if one is forgotten."""
     for name, rows in frames.items():
-        if not hasattr(rows, "isStreaming") and (hasattr(rows, "shared_equality") or hasattr(rows, "to_plain")):
+        if not isinstance(rows, DataFrame) and (hasattr(rows, "shared_equality") or hasattr(rows, "to_plain")):
             raise PipelineError(
                 f"{_CALL} takes the DataFrames first, then the set; {name} must be a DataFrame, got "
                 f"{type(rows).__name__}; check that no DataFrame is missing"
@@ -195,7 +223,6 @@ def _name_frames(
         raise PipelineError(
             f"frames= must name the DataFrame of each stream: {', '.join(streams)}; got: {', '.join(map(str, frames))}"
         )
-    check_sides(_CALL, {stream: frames[stream] for stream in streams})
     return {stream: frames[stream] for stream in streams}
 
 

@@ -100,6 +100,31 @@ def test_objects_are_inserted_and_removed_one_by_one(kind):
         assert found_by(grid, rows, every, others, 1.0, left_out) == wanted
 
 
+def test_objects_that_change_again_and_again_need_no_other_grid():
+    random = np.random.default_rng(3)
+    n = 30 if SLOW else 200
+    rows, others = some_rows(random, n, 2, "spread"), some_rows(random, n, 2, "spread")
+    every = np.arange(n, dtype=np.int32)
+    grid, places = SweptGrid.build(others, every, 0.0), []
+    for _ in range(100):
+        changed = random.choice(n, n // 10, replace=False).astype(np.int32)
+        grid.remove(changed)
+        others[changed] = some_rows(random, n, 2, "spread")[changed]
+        assert grid.insert(others, changed, 0.0)
+        places.append(grid.cells.entries)
+    assert found_by(grid, rows, every, others, 1.0) == all_pairs(rows, every, others, every, 1.0)
+    assert len({id(each) for each in places}) > 1  # entries were copied to other places
+    assert len(places[-1]) < 2 * len(places[0])
+
+
+def test_a_grid_with_many_more_objects_must_be_built_again():
+    random = np.random.default_rng(4)
+    others = some_rows(random, 2000, 2, "spread")
+    grid = SweptGrid.build(others, np.arange(100, dtype=np.int32), 0.0)
+
+    assert not grid.insert(others, np.arange(100, 2000, dtype=np.int32), 0.0)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_grid_rebuilt_in_the_memory_of_an_old_one_finds_all_pairs(kind):
     random = np.random.default_rng(5)

@@ -39,7 +39,7 @@ def pairs_of(table):
         ({"left": FIELDS, "": FIELDS}, "a stream's name must consist of letters, digits and _"),
         ({"left": FIELDS, "right": "x"}, "stream 'right': cannot read the schema at 'x'"),
         ({"left": FIELDS, "right": ""}, "stream 'right': a schema needs at least one field"),
-        ({"left": FIELDS, "right": "x float"}, "stream 'right': field 'x' has unknown type 'float'"),
+        ({"left": FIELDS, "right": "x flote"}, "stream 'right': field 'x' has unknown type 'flote'"),
         ({"left": FIELDS, "right": 5}, "stream 'right': a schema must be a text such as"),
     ],
 )
@@ -60,7 +60,7 @@ def test_streams_that_make_no_join_are_refused(streams, sentence):
         ("left.nn < right.n", "did you mean 'left.n'?"),
         ("left < right", "unknown field 'left'"),
         ("left.n.x < right.n", ""),
-        ("left.k < right.d - 1", ""),
+        ("left.n < right.d - 1", "cannot compare"),
         ("left.n - right.k BETWEEN DATE '2020-01-01' AND 5", "cannot compare"),
         ("left.n", "a query is a condition, but this is field 'left.n' (bigint)"),
         ("left.n <", "syntax error"),

@@ -22,8 +22,6 @@ from vedette.files.rows import RowsFile
 from vedette.operators.band_join.monitor import BandMonitor
 from vedette.operators.band_join.query_set import BandQuerySet
 
-_NUMBERS = ("bigint", "double", "decimal")
-
 
 @dataclass(frozen=True)
 class Job:
@@ -152,7 +150,7 @@ def _fields_of(stream: Stream) -> Schema:
     for name in stream.needed:
         field = found.find(name)
         if field is not None:
-            is_value = field.name.lower() == value.lower() and field.type.name in _NUMBERS
+            is_value = field.name.lower() == value.lower() and field.type.is_number
             fields.append(Field(field.name, Type("double")) if is_value else field)
     return Schema(tuple(dict.fromkeys(fields))) if fields else found
 
@@ -163,9 +161,9 @@ def _column(batch: pa.RecordBatch, stream: Stream, role: str) -> Any:
         if known.lower() == name.lower():
             return batch.column(place)
     known = sorted(stream.schema.names)
+    hint = nearest(name, known) or f"; name the column: --{role} COLUMN, or --{role} {stream.name}=COLUMN for one side"
     raise RowError(
-        f"the {stream.name} rows have no column {name!r} for the {role}; they have: "
-        f"{', '.join(known)}{nearest(name, known)}"
+        f"the {stream.name} rows have no column {name!r} for the {role}; they have: {', '.join(known)}{hint}"
     )
 
 

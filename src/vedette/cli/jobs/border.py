@@ -23,6 +23,7 @@ from vedette.errors import QueryError, RowError, count
 from vedette.files.answers import can_show_progress, check_paths, open_answer, plain, plain_batches
 from vedette.files.queries import QueriesFile
 from vedette.files.rows import RowsFile, complete, only, type_hint
+from vedette.operators.border.metres import is_in_metres
 from vedette.operators.border.monitor import BorderMonitor
 from vedette.queries.query_set import QuerySet
 
@@ -68,8 +69,8 @@ class Job:
 
     @property
     def names(self) -> list[str]:
-        """The columns that every query needs: key and time."""
-        return [self.options["key"], self.options["time"]]
+        """The columns that are needed besides those of queries: key, time, and columns of events."""
+        return [self.options["key"], self.options["time"], *(self.options["columns"] or [])]
 
     def open_rows(self, queries: QuerySet) -> RowsFile:
         """The rows with the fields that queries use, the key and the time."""
@@ -105,19 +106,23 @@ def border_files(
     return ", ".join([*tally.summary, *queries.notes]) + written_to(out)
 
 
-def read_margin(texts: Sequence[str]) -> float | dict[str, float] | None:
-    """One margin for all fields, or margins by field.
+def read_margin(texts: Sequence[str]) -> float | str | dict[str, float] | None:
+    """One margin for all fields, margins by field, or metres.
 
-    >>> read_margin(["0.5"]), read_margin(["price=0.5", "volume=10"])
-    (0.5, {'price': 0.5, 'volume': 10.0})
+    >>> read_margin(["0.5"]), read_margin(["price=0.5", "volume=10"]), read_margin(["50 m"])
+    (0.5, {'price': 0.5, 'volume': 10.0}, '50 m')
     """
+    if len(texts) == 1 and is_in_metres(texts[0]):
+        return texts[0]
     margins: dict[str, float] = {}
     for text in texts:
         field, _, number = text.rpartition("=")
         try:
             margins[field.strip()] = float(number)
         except ValueError:
-            raise QueryError(f"--margin must be a number, or price=0.5 for one field; got {text!r}") from None
+            raise QueryError(
+                f"--margin must be a number, price=0.5 for one field, or metres such as 50m; got {text!r}"
+            ) from None
     if len(margins) < len(texts) or ("" in margins and len(margins) > 1):
         raise QueryError(f"give --margin once, or once per field, such as price=0.5; got {', '.join(texts)}")
     return margins.get("", margins or None)

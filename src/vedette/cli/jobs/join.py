@@ -165,7 +165,7 @@ def _join_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
 def _check_times(job: Job, schemas: Mapping[str, Schema]) -> None:
     """Raise if the times of the streams have different types."""
     fields = {each.name: schemas[each.name].find(each.columns["time"] or "") for each in job.streams}
-    types = {stream: field.type.name for stream, field in fields.items() if field is not None}
+    types = {stream: field.type.widest.name for stream, field in fields.items() if field is not None}
     if len(set(types.values())) > 1:
         named = ", ".join(f"{stream}: {type_}" for stream, type_ in types.items())
         raise QueryError(f"the times of the streams have different types ({named}); declare one type with --schema")
@@ -177,7 +177,7 @@ def _header(queries: JoinQuerySet, job: Job, schemas: Mapping[str, Schema]) -> p
     for stream in job.streams:
         id_ = stream.columns["id"]
         found = None if id_ is None else schemas[stream.name].find(id_)
-        is_number = id_ is None or (found is not None and found.type.name == "bigint")
+        is_number = id_ is None or (found is not None and found.type.is_integer)
         types[stream.name] = pa.int64() if is_number else pa.string()
     return pa.RecordBatch.from_pylist([], pa.schema(types))
 

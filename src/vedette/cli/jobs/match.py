@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,11 +20,12 @@ from vedette.cli.options import written_to
 from vedette.data.answers import answer
 from vedette.data.matches import Matches
 from vedette.data.schema import Schema
-from vedette.errors import count
+from vedette.errors import QueryError, count, shown
 from vedette.files.answers import can_show_progress, check_paths, open_answer
 from vedette.files.passed_rows import QUERY, PassedRows
 from vedette.files.queries import QueriesFile
 from vedette.files.rows import RowsFile, only, type_hint
+from vedette.language.times import parse_timestamp
 from vedette.queries.query_set import QuerySet
 
 _PAIRS_AT_ONCE = 1 << 16  # that are joined with their rows
@@ -37,6 +39,7 @@ class Job:
     queries: QueriesFile
     schema: Schema | None
     quiet: bool  # no progress
+    now: dt.datetime | None  # of now() in queries
 
     def load_queries(self, found: RowsFile) -> QuerySet:
         return self.queries.load(found.schema, shown_by=found if self.schema is None else None)
@@ -56,12 +59,15 @@ def match_files(
     *,
     schema: str | None = None,
     spark: bool = False,
+    now: str | None = None,
     quiet: bool = True,
 ) -> str:
     """Write the pairs of the two files to `out`, or as CSV to standard output. Returns a summary."""
+    if spark and now is not None:
+        raise QueryError("--now is not supported with --spark, where now() is Spark's current_timestamp(); omit one")
     declared = None if schema is None else Schema.parse(schema)
     check_paths([rows], queries.path, out)
-    job = Job(rows, queries, declared, quiet or not can_show_progress(out))
+    job = Job(rows, queries, declared, quiet or not can_show_progress(out), _read_now(now, queries.time_zone))
     with open_answer(out) as place:
         found = RowsFile.open(rows, declared)
         passed = PassedRows(found, declared, place)
@@ -78,6 +84,19 @@ def match_files(
     return ", ".join(counts) + written_to(out)
 
 
+def _read_now(text: str | None, time_zone: str) -> dt.datetime:
+    """The moment of a text; by default that of the clock, one for all rows."""
+    if text is None:
+        return dt.datetime.now(dt.UTC)
+    micros = parse_timestamp(text, time_zone)
+    try:
+        if micros is not None:
+            return dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=micros)
+    except OverflowError:
+        pass
+    raise QueryError(f"--now must be a timestamp such as '2026-03-01 12:00:00'; got {shown(text)}")
+
+
 def _match_here(job: Job, queries: QuerySet) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Batches of pairs, each with the number of rows read so far."""
     rows = job.open_rows(queries)
@@ -85,7 +104,7 @@ def _match_here(job: Job, queries: QuerySet) -> Iterator[tuple[int, pa.RecordBat
 
     def match(batch: pa.RecordBatch) -> Matches:
         nonlocal n_failed
-        matches = queries.find_matches(batch)
+        matches = queries.find_matches(batch, job.now)
         n_failed += matches.n_failed
         return matches
 

@@ -239,11 +239,7 @@ def _find_schema(stream: Stream) -> Schema:
     found = stream.open(complete(stream.path, stream.declared, sorted(COLUMNS))).schema
     for field in found:
         name = field.name.lower()
-        if name in NUMBERS and field.type.name in (
-            "bigint",
-            "decimal",
-            "string",
-        ):  # the inferred types of integers, and of columns without values
+        if name in NUMBERS and (field.type.is_number or field.type.name == "string"):  # or without values
             field = Field(field.name, Type("double"))
         elif name == "removed":
             field = Field(field.name, Type("boolean"))

@@ -18,8 +18,10 @@ from vedette.cli.records import Answer, print_records
 from vedette.errors import FileError
 from vedette.files.answers import open_answer
 from vedette.files.rows import format_of
+from vedette.queries.query_options import OPTIONS
 from vedette.registry.forms import BAND, ZONE
 from vedette.registry.kinds import KINDS
+from vedette.registry.write.records import has_options
 
 if TYPE_CHECKING:
     from vedette.registry.read.query_info import QueryInfo
@@ -57,9 +59,14 @@ def to_row(query: QueryInfo, info: SetInfo) -> dict[str, Any]:
     return {
         "id": query.id,
         **KINDS[info.kind].form.to_line(query),
+        **({name: _as_text(query.options.get(name)) for name in OPTIONS} if has_options(info.kind) else {}),
         "metadata": json.dumps(query.metadata, ensure_ascii=False) if query.metadata else None,
         "expires_at": None if query.expires_at is None else query.expires_at.isoformat(),
     }
+
+
+def _as_text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
 def _check_form(out: Path, answer: Answer) -> None:
@@ -116,7 +123,7 @@ def _records(page: list[QueryInfo], info: SetInfo) -> list[dict[str, Any]]:
 
 
 def _columns(info: SetInfo) -> tuple[str, ...]:
-    return (*columns_of(info), "metadata", "expires_at")
+    return (*columns_of(info), *(OPTIONS if has_options(info.kind) else ()), "metadata", "expires_at")
 
 
 def _file_schema(info: SetInfo) -> pa.Schema:

@@ -2,7 +2,8 @@
 
 A file has an id and the columns of the set's kind: `where`; for window joins also `within` and `rows`; for band joins
 `low` and `high`; for moving joins the sides of zones: `x_low`, `x_high`, `y_low`, `y_high`. `metadata`, a JSON object,
-and `expires_at` are optional. All other columns become metadata, as do the properties of GeoJSON features.
+and `expires_at` are optional, and in sets for border the options `dwell`, `margin`, `expire_after`, `cooldown` and
+`once`. All other columns become metadata, as do the properties of GeoJSON features.
 """
 
 from __future__ import annotations
@@ -21,11 +22,20 @@ from vedette.data.schema import Schema
 from vedette.errors import FileError, QueryError
 from vedette.files.lines import Kind, Lines, read_lines
 from vedette.files.queries import is_geojson, read_polygons
+from vedette.queries.query_options import OPTIONS
 from vedette.registry.forms import TEXT
 from vedette.registry.kinds import KINDS
 from vedette.registry.read.query_info import PARKED
 from vedette.registry.store.times import read_expiry
-from vedette.registry.write.records import OWN, add_records, replace_records, take_metadata, take_time
+from vedette.registry.write.records import (
+    OWN,
+    add_records,
+    has_options,
+    replace_records,
+    take_metadata,
+    take_options,
+    take_time,
+)
 from vedette.registry.write.samples import selectivity_of
 from vedette.registry.write.steps import check_texts
 from vedette.settings import settings
@@ -155,7 +165,7 @@ def _named(file: str, form: str) -> Iterator[Path]:
 def _read(path: Path, info: SetInfo, name: str | None, repair: bool) -> Lines:
     is_csv = path.suffix.lower() == ".csv"
     form = KINDS[info.kind].form
-    take = _with_own(form.take, is_csv)
+    take = _with_own(form.take, is_csv, has_options(info.kind))
     more = tuple(name for name in form.written if name not in form.needed)
     kind = Kind(*form.words, form.needed, form.needs, take, more, has_rest=True)
     if form is TEXT and is_geojson(path):
@@ -163,12 +173,14 @@ def _read(path: Path, info: SetInfo, name: str | None, repair: bool) -> Lines:
     return read_lines(path, kind, name)
 
 
-def _with_own(take: Callable[..., dict[str, Any]], is_csv: bool) -> Callable[..., dict[str, Any]]:
-    """Reads the columns of a line's kind, and metadata and expiry from its other columns."""
+def _with_own(take: Callable[..., dict[str, Any]], is_csv: bool, takes_options: bool) -> Callable[..., dict[str, Any]]:
+    """Reads the columns of a line's kind, and options, metadata and expiry from its other columns."""
 
     def take_all(*values: Any) -> dict[str, Any]:
         *own, rest = values
-        return {**take(*own), **_take_own(rest, is_csv)}
+        options = {name.lower(): each for name, each in rest.items() if takes_options and name.lower() in OPTIONS}
+        rest = {name: each for name, each in rest.items() if name.lower() not in options}
+        return {**take(*own), **take_options(options), **_take_own(rest, is_csv)}
 
     return take_all
 
@@ -207,8 +219,7 @@ def _with_ids(lines: Lines, info: SetInfo) -> Lines:
             lines.add_bad(number, error, written)
             continue
         if first.setdefault(query_id, number) != number:
-            before = f"{lines.word} {first[query_id]}"
-            lines.add_bad(number, QueryError(f"its id is also in {before}; each id must be unique in a file"), query_id)
+            lines.add_bad(number, QueryError(lines.repeats(first[query_id])), query_id)
             continue
         lines.ids[place] = query_id
         places.append(place)

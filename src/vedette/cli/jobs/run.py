@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from vedette.errors import PipelineError, RegistryError, VedetteError, count
 from vedette.extras import check_extra
-from vedette.pipeline.checks import check_hosts, check_set, describe_set
+from vedette.pipeline.checks import check_hosts, check_set, describe_set, warn_unreachable
 from vedette.pipeline.explanation import explain
 from vedette.pipeline.file import ReadFile
 from vedette.pipeline.registered_set import count_queries, try_to_pin
@@ -124,6 +124,7 @@ def _explain(file: ReadFile) -> str:
 
     registry, queries = _open_queries(file)
     plan = file.plan
+    warn_unreachable(plan)
     quiet_errors()
     pipeline = Pipeline.open(plan, queries)
     rows = pipeline.rows()
@@ -147,7 +148,10 @@ def _columns(frame: Any) -> str:
 
 def _tell_totals(sink: SinkStatus) -> str:
     malformed = f", {sink.n_malformed:,} malformed" if sink.n_malformed else ""
-    return f"{sink.name} {count(sink.n_rows, 'row')} in, {count(sink.n_answers, 'match', 'matches')} out{malformed}"
+    dead = sink.counts.get("dead_letters", 0)
+    letters = f", {count(dead, 'dead letter')}" if dead else ""
+    out = count(sink.n_answers, "match", "matches")
+    return f"{sink.name} {count(sink.n_rows, 'row')} in, {out} out{malformed}{letters}"
 
 
 @dataclass
@@ -202,6 +206,7 @@ class _Run:
         self.handlers.enter_context(self.warnings)
         self.handlers.enter_context(listened_by(self.warnings.show_line))
         registry, queries = _open_queries(self.file)
+        warn_unreachable(self.file.plan)
         self._tell("starting", f"starting; {_name_queries(self.file, registry)}")
         quiet_errors()
         return Pipeline.open(self.file.plan, queries)
@@ -228,6 +233,7 @@ class _Run:
                 "matches_out": sink.n_answers,
                 "malformed": sink.n_malformed,
                 "batches": sink.n_batches,
+                **sink.counts,
             }
             for sink in sinks
         }

@@ -12,6 +12,7 @@ from vedette.cli.query.list import list_
 from vedette.cli.query.remove import remove
 from vedette.cli.query.replace import replace
 from vedette.cli.query.show import show
+from vedette.cli.query.why import why
 
 query_app = new_group(
     "query",
@@ -26,5 +27,6 @@ query_app = new_group(
         "import": import_,
         "export": export,
         "check": check,
+        "why": why,
     },
 )

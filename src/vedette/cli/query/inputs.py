@@ -38,12 +38,15 @@ def read_value(text: str) -> Any:
 
 def read_time(text: str | None) -> datetime | str | None:
     """A time, in UTC if it has no zone; or `never`."""
-    if text is None or text == "never":
-        return text
+    return text if text is None or text == "never" else read_moment(text, "expires_at")
+
+
+def read_moment(text: str, option: str) -> datetime:
+    """A time, in UTC if it has no zone."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise QueryError(f"must be a time such as 2026-03-02T14:00:00Z; got {text!r}", option="expires_at") from None
+        raise QueryError(f"must be a time such as 2026-03-02T14:00:00Z; got {text!r}", option=option) from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 

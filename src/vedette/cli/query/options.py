@@ -37,6 +37,10 @@ def _side(end: str, axis: str) -> Any:
     return typer.Option(f"--{axis}-{end}", metavar="NUMBER", help=help)
 
 
+def _option(name: str, words: str) -> Any:
+    return typer.Option(f"--{name}", metavar="DURATION", help=f"For border: {words}, such as: 5 minutes")
+
+
 @dataclass(frozen=True)
 class QueryOptions:
     """A query to add, or to replace another."""
@@ -57,6 +61,17 @@ class QueryOptions:
     ] = None
     expires_at: ExpiresOption = None
     ttl: TtlOption = None
+    dwell: Annotated[str | None, _option("dwell", "report an enter only after this time inside")] = None
+    margin: Annotated[
+        float | None,
+        typer.Option("--margin", metavar="NUMBER", help="For border: how far outside a key must be to leave"),
+    ] = None
+    expire_after: Annotated[str | None, _option("expire-after", "a key without rows for longer leaves")] = None
+    cooldown: Annotated[str | None, _option("cooldown", "hold back further events of a key for this time")] = None
+    once: Annotated[
+        bool | None,
+        typer.Option("--once/--no-once", help="For border: report only the first enter of a key"),
+    ] = None
     within: Annotated[
         list[str] | None,
         typer.Option(
@@ -95,6 +110,11 @@ class QueryOptions:
             "metadata": read_metadata(self.metadata),
             "expires_at": read_time(self.expires_at),
             "ttl": self.ttl,
+            "dwell": _read_length(self.dwell),
+            "margin": self.margin,
+            "expire_after": _read_length(self.expire_after),
+            "cooldown": _read_length(self.cooldown),
+            "once": self.once,
             "within": _by_stream("within", self.within, _read_length),
             "rows": _by_stream("rows", self.rows, _read_count),
             "expect_version": self.expect_version,
@@ -115,7 +135,7 @@ def _by_stream(option: str, texts: list[str] | None, read: Callable[[str], Any])
     return {stream: read(value) for stream, _, value in pairs}
 
 
-def _read_length(text: str) -> Any:
+def _read_length(text: str | None) -> Any:
     from vedette.data.durations import number_or_duration
 
     return number_or_duration(text)

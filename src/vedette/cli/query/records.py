@@ -19,11 +19,14 @@ def columns_of(info: SetInfo) -> tuple[str, ...]:
 
 def to_record(query: QueryInfo, info: SetInfo) -> dict[str, Any]:
     """A query with the column names of files."""
+    from vedette.queries.query_options import OPTIONS
     from vedette.registry.kinds import KINDS
+    from vedette.registry.write.records import has_options
 
     return {
         "id": query.id,
         **KINDS[info.kind].form.to_record(query),
+        **({name: query.options.get(name) for name in OPTIONS} if has_options(info.kind) else {}),
         "state": query.state,
         "metadata": query.metadata,
         "expires_at": query.expires_at,

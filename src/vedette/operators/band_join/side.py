@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from vedette.data.ids import Ids, take_ids
 from vedette.native.buffers import grown
 from vedette.operators.band_join.index.points import Points
+from vedette.operators.slot_log import SlotLog
 
 FEW_FREED = 1024  # up to this many freed slots are always kept
 
@@ -28,7 +29,7 @@ class Side:
         self.points = Points()
         self.n_calls = 0  # of `put` and `free`
         self.expected = 0  # recent number of pairs per value of this side
-        self._is_changed: NDArray[np.bool_] | None = None  # by slot, since the last save; None: not known
+        self.log = SlotLog()
 
     def __len__(self) -> int:
         return len(self.points)
@@ -74,19 +75,17 @@ class Side:
             self.ids.append(new)
             self.values = grown(self.values, n_before, len(self.ids))
             self.lives = grown(self.lives, n_before, len(self.ids))
-            if self._is_changed is not None:
-                self._is_changed = grown(self._is_changed, n_before, len(self.ids))
         self.values[slots] = values
         self.lives[slots] = True
         self.points.add(values * self.sign, slots)
-        self._note(slots)
+        self.log.note(slots)
 
     def free(self, slots: NDArray[np.int32]) -> None:
         """Remove the values at these slots."""
         self.n_calls += 1
         self.points.remove(self.shifts(slots), slots)
         self.lives[slots] = False
-        self._note(slots)
+        self.log.note(slots)
 
     def pack(self) -> None:
         """Drop the slots of removed values when most slots are of such."""
@@ -100,27 +99,4 @@ class Side:
         moved[living] = np.arange(len(living), dtype=np.int32)
         self.points.rename(moved)
         self.ids, self.values, self.lives = ids, self.values[living], np.ones(len(living), np.bool_)
-        self._is_changed = None
-
-    # What changed since the state was last saved.
-
-    def begin_log(self) -> None:
-        """Note changes from here on."""
-        self._is_changed = np.zeros(len(self.lives), np.bool_)
-
-    def take_log(self) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
-        """The slots that changed since the last call, each once: those with a value, and those without.
-
-        None where they are not known: slots were packed, or this is the first call.
-        """
-        if self._is_changed is None:
-            self.begin_log()
-            return None
-        slots = np.flatnonzero(self._is_changed).astype(np.int32)
-        self._is_changed[slots] = False
-        lives = self.lives[slots]
-        return slots[lives], slots[~lives]
-
-    def _note(self, slots: NDArray[np.int32]) -> None:
-        if self._is_changed is not None:
-            self._is_changed[slots] = True
+        self.log.forget()

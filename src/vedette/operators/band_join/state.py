@@ -59,7 +59,7 @@ class BandState(MonitorState["BandMonitor"]):
             if len(part["ids"]):
                 free_ids(side, part["ids"])
                 side.put(part["ids"], part["values"], side.slots_for(part["ids"]))
-            side.begin_log()
+            side.log.begin()
         monitor.version = content["history"][0]
         monitor.n_unknown = content["n_unknown"]
 

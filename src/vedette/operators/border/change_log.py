@@ -7,15 +7,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+MANY_FREED = 1 << 16  # freed keys that are always recorded
+
 
 class ChangeLog:
-    """The slots of keys that changed, and the keys that were freed. Nothing is recorded before the first save."""
+    """The slots of keys that changed, and the keys that were freed.
+
+    Nothing is recorded before the first save, nor after more keys were freed than a whole state has: then the next
+    delta is a whole state.
+    """
 
     def __init__(self) -> None:
         self._is_on = False
         self._slots: list[NDArray[np.int32]] = []
         self._n_noted = self._n_distinct = 0
         self._freed: list[Any] = []
+        self._n_freed = 0
 
     def __copy__(self) -> ChangeLog:
         made = ChangeLog()
@@ -30,9 +37,13 @@ class ChangeLog:
                 self._slots = [np.unique(np.concatenate(self._slots))]
                 self._n_noted = self._n_distinct = len(self._slots[0])
 
-    def note_freed(self, keys: Any) -> None:
+    def note_freed(self, keys: Any, n_left: int) -> None:
+        """These keys were freed, and so many are left."""
         if self._is_on:
             self._freed.append(keys)
+            self._n_freed += len(keys)
+            if self._n_freed > n_left + MANY_FREED:
+                self.__init__()  # type: ignore[misc]
 
     def move_slots(self, moved: NDArray[np.int32]) -> None:
         self._slots = [moved[slots] for slots in self._slots]

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from vedette.data.axes import Cells
 from vedette.data.columns import Column
+from vedette.data.list_axes import ListCells
 from vedette.data.matches import Matches
+from vedette.data.views import has_several_values
 from vedette.indexes.dual import Dual
 from vedette.indexes.index import sample_boxes
 from vedette.native.kernels import kernel
@@ -63,7 +65,7 @@ class BorderIndex:
         `first_rows` are those of `find_first_rows`, if `has_dual`. Region segments are built here if moves will be
         followed.
         """
-        cells = {name: axis.locate(columns[name]) for name, axis in self.part.axes.items()}
+        cells = self.part.locate(columns)
         return self._choose_ways(self._stack(cells, n_rows), before, after, first_rows)
 
     def find_changes(
@@ -79,7 +81,7 @@ class BorderIndex:
         The moves are a piece of a batch with known ways, or a whole batch. Also returns the ways, and the number of
         failed comparisons.
         """
-        cells = {name: axis.locate(columns[name]) for name, axis in self.part.axes.items()}
+        cells, failures = self.part.locate_counted(columns, n_rows)
         stacked = self._stack(cells, n_rows)
         if ways is None:
             chosen = sample_moves(len(before))
@@ -90,12 +92,12 @@ class BorderIndex:
             ways = self._choose_ways(stacked, before[chosen], after[chosen], first_rows)
         part = ways.part
         found = []
-        n_failed = 0
+        n_failed = 0 if failures is None else int(failures[after[after >= 0]].sum())
         stamps = np.zeros(part.n_queries, np.int32)
         for line, own_cells, way, index in zip(self._lines, stacked, ways.lines, ways.indexes, strict=True):
             found += line.find_changes(own_cells, before, after, stamps, part, way, index)
         for kind in self._compared:
-            groups = [group for group in part.groups if (group.repeats, group.has_residuals) == kind]
+            groups = [g for g in part.groups if not _has_line(g) and (g.repeats, g.has_residuals) == kind]
 
             def match(rows: NDArray[np.int64], groups: list[Group] = groups) -> Matches:
                 chosen = {name: each[rows] for name, each in cells.items()}
@@ -110,9 +112,9 @@ class BorderIndex:
             n_failed += failed
         return Runs.merge(found, len(before)), ways, n_failed
 
-    def _stack(self, cells: dict[str, Cells], n_rows: int) -> list[Cells]:
+    def _stack(self, cells: dict[str, Cells | ListCells], n_rows: int) -> list[Cells]:
         """The cells of each line's fields."""
-        return [stack_cells(cells, line.group.fields, n_rows) for line in self._lines]
+        return [stack_cells(cells, line.group.fields, n_rows)[0] for line in self._lines]
 
     def _choose_ways(
         self,
@@ -170,8 +172,8 @@ def find_first_rows(before: NDArray[np.int64], after: NDArray[np.int64]) -> NDAr
 
 
 def _has_line(group: Group) -> bool:
-    """Whether a row is in at most one box per query, and boxes are all that matters."""
-    return not (group.repeats or group.has_residuals)
+    """Whether a row is one point, in at most one box per query, and boxes are all that matters."""
+    return not (group.repeats or group.has_residuals or any(map(has_several_values, group.fields)))
 
 
 @dataclass
@@ -203,6 +205,7 @@ class _Line:
             return Way(-1.0)
         compare_cost = COMPARE_COST + 2 * MATCH_COST * self.n_met
         if self.segments is None:  # a first estimate, as if boundaries were distributed evenly
+            before, after = np.ascontiguousarray(before), np.ascontiguousarray(after)
             n_walks = _count_walks(cells, before, after, READ_COST * self.density, compare_cost - WALK_COST)
             if 16 * n_walks < n_moves:
                 return Way(-1.0)

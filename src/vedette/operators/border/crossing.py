@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from vedette.data.axes import Axis, Cells, NumberAxis
 from vedette.data.columns import Column
+from vedette.data.views import has_several_values
 from vedette.native.budget import check_bytes
 from vedette.operators.border.region_line import RSList
 from vedette.operators.border.region_segments import RSLists
@@ -24,7 +25,7 @@ READ_AT_ONCE = 1 << 22  # entries, so that buffers for possible crossings stay s
 def list_boundaries(part: Part, segments: dict[int, RSList | RSLists]) -> None:
     """Add the region segments of groups that can be crossed, by the number of the group, to those that exist."""
     for number, group in enumerate(part.groups):
-        if number not in segments and group.fields and not group.has_residuals:
+        if number not in segments and _can_be_crossed(group):
             boxes = np.arange(len(group), dtype=np.int32)
             n_cells = [part.axes[name].n_cells for name in group.fields]
             made = RSList if len(n_cells) == 1 else RSLists
@@ -45,12 +46,12 @@ def find_crossings(
     """
     both = np.flatnonzero((before >= 0) & (after >= 0))
     olds, news = before[both], after[both]
-    cells = {name: axis.locate(columns[name]) for name, axis in part.axes.items()}
+    cells = part.locate(columns)
     found_moves, found_queries, n_found = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
     for number, group in enumerate(part.groups):
-        if group.has_residuals or not group.fields or not len(both):
+        if not _can_be_crossed(group) or not len(both):
             continue
-        stacked = stack_cells(cells, group.fields, n_rows)
+        stacked, _ = stack_cells(cells, group.fields, n_rows)
         n_read = np.cumsum(segments[number].count_read(stacked, olds, news).clip(0))
         cuts = np.searchsorted(n_read, np.arange(READ_AT_ONCE, n_read[-1] + READ_AT_ONCE, READ_AT_ONCE))
         start = 0
@@ -69,10 +70,14 @@ def find_crossings(
     return both[codes >> 32].astype(np.int32), (codes & 0xFFFFFFFF).astype(np.int32)
 
 
+def _can_be_crossed(group: Group) -> bool:
+    return bool(group.fields) and not group.has_residuals and not any(map(has_several_values, group.fields))
+
+
 def _crosses(
     part: Part,
     group: Group,
-    cells: dict[str, Cells],
+    cells: dict[str, Any],
     columns: dict[str, Column],
     olds: NDArray[np.int64],
     news: NDArray[np.int64],

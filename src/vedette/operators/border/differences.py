@@ -113,7 +113,10 @@ def find_differences(
     stamps: NDArray[np.int32],
     first_query: int,
 ) -> tuple[Runs, int]:
-    """Match the rows of the moves, some at a time, and compare consecutive answers."""
+    """Match the rows of the moves, some at a time, and compare consecutive answers.
+
+    Also returns the number of failed comparisons. Those of a row count once, in the move that leads to it.
+    """
     found = [empty_int32(0)]
     n_failed = n_found = 0
     counts = np.zeros((2, len(before)), np.int32)
@@ -122,7 +125,9 @@ def find_differences(
         olds, news = before[start : start + MOVES_AT_ONCE], after[start : start + MOVES_AT_ONCE]
         rows = _number_rows(olds, news, places)
         matches = match(rows)
-        n_failed += matches.n_failed
+        if matches.n_failed:
+            left = np.setdiff1d(olds[olds >= 0], news)
+            n_failed += matches.n_failed - (match(left).n_failed if len(left) else 0)
         queries = output_int32(_count_most(olds, news, places, matches.starts))
         stamps[:] = 0
         starts, positions = matches.starts, matches.positions

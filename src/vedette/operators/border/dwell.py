@@ -6,6 +6,7 @@ changes of that row, or by `advance`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,33 +15,50 @@ from numpy.typing import NDArray
 from vedette.native.kernels import kernel
 from vedette.operators.border.events import CROSS, ENTER, Events
 from vedette.operators.border.moves import Moves
+from vedette.operators.border.pair_table import KeyQueryPairs
 
 _DROPPED, _REPORTED, _OPEN = 0, 1, 2  # outcomes of an event
 
 
+@dataclass(frozen=True)
+class Settled:
+    """The events to report, and the enters that stay open."""
+
+    events: Events
+    times: NDArray[Any]  # of the events
+    ordinals: NDArray[np.int64]
+    is_delayed: NDArray[np.bool_]  # the event is an enter after its dwell time, before the changes of its move
+    stays: Events
+    since: NDArray[Any]  # the times of entering
+    staying_ordinals: NDArray[np.int64]
+
+
 def settle_dwell(
     events: Events,
+    ordinals: NDArray[np.int64],
     moves: Moves,
-    dwell: int | float,
-    open_slots: NDArray[np.int32],
+    dwells: NDArray[Any],
+    open_dwells: NDArray[Any],
+    opened: KeyQueryPairs,
     open_queries: NDArray[np.int32],
-    open_times: NDArray[Any],
-    open_reasons: NDArray[np.int8],
-) -> tuple[Events, NDArray[Any], Events, NDArray[Any]]:
-    """The events to report with their times, and the enters that stay open with the time of entering.
+) -> Settled:
+    """The events after the dwell times of their queries, below 0 if a query has none.
 
-    `open_*` are the enters that were open before, of the keys of these moves.
+    `opened` are the enters that were open before, of the keys of these moves, with the dwell times `open_dwells`.
     """
-    crosses, borders = events.take(events.kinds == CROSS), events.take(events.kinds != CROSS)
-    was_open = np.arange(len(open_slots) + len(borders)) < len(open_slots)
-    all_moves = np.concatenate([moves.first_of(open_slots), borders.moves])
+    passes, n_open = (events.kinds == CROSS) | (dwells < 0), len(opened)
+    passing, borders = events.take(passes), events.take(~passes)
+    was_open = np.arange(n_open + len(borders)) < n_open
+    all_moves = np.concatenate([moves.first_of(opened.slots), borders.moves])
     queries = np.concatenate([open_queries, borders.queries])
-    kinds = np.concatenate([np.full(len(open_slots), ENTER, np.int8), borders.kinds])
-    reasons = np.concatenate([open_reasons, borders.reasons])
-    times = np.concatenate([open_times.astype(moves.times.dtype), moves.times[borders.moves]])
+    kinds = np.concatenate([np.full(n_open, ENTER, np.int8), borders.kinds])
+    reasons = np.concatenate([opened.reasons, borders.reasons])
+    times = np.concatenate([opened.times.astype(moves.times.dtype), moves.times[borders.moves]])
     order = np.lexsort((~was_open, all_moves, queries, moves.slots[all_moves]))  # open enters come first
     everything = Events(all_moves, queries, kinds, reasons).take(order)
     times, was_open = times[order], was_open[order]
+    all_ordinals = np.concatenate([opened.ordinals, ordinals[~passes]])[order]
+    dwell = np.concatenate([np.maximum(open_dwells, 0), dwells[~passes]])[order]
     slots = moves.slots[everything.moves]
     is_first = np.ones(len(order), np.bool_)
     is_first[1:] = (slots[1:] != slots[:-1]) | (everything.queries[1:] != everything.queries[:-1])
@@ -55,11 +73,20 @@ def settle_dwell(
     times_out = np.where(enters, times + dwell, times).astype(times.dtype)
     settled = Events(due_moves, everything.queries, everything.kinds, everything.reasons).take(reported)
     ranks = np.where(settled.kinds == ENTER, -1, settled.kinds)  # delayed enters come before the changes of their move
-    all_times = np.concatenate([times_out[reported], moves.times[crosses.moves]])
-    all_ranks, all_moves = np.concatenate([ranks, crosses.kinds]), np.concatenate([settled.moves, crosses.moves])
-    order = np.lexsort((all_times, all_ranks, all_moves))
+    out_times = np.concatenate([times_out[reported], moves.times[passing.moves]])
+    out_ordinals = np.concatenate([all_ordinals[reported], ordinals[passes]])
+    all_ranks, all_moves = np.concatenate([ranks, passing.kinds]), np.concatenate([settled.moves, passing.moves])
+    order = np.lexsort((out_times, all_ranks, all_moves))
     stays = outcomes == _OPEN
-    return Events.concat([settled, crosses]).take(order), all_times[order], everything.take(stays), times[stays]
+    return Settled(
+        Events.concat([settled, passing]).take(order),
+        out_times[order],
+        out_ordinals[order],
+        all_ranks[order] < 0,
+        everything.take(stays),
+        times[stays],
+        all_ordinals[stays],
+    )
 
 
 @kernel
@@ -71,7 +98,7 @@ def _settle(
     ends: NDArray[np.int64],
     event_moves: NDArray[np.int32],
     move_times: NDArray[Any],
-    dwell: Any,
+    dwell: NDArray[Any],
     outcomes: NDArray[np.int8],
     due_moves: NDArray[np.int32],
 ) -> None:
@@ -87,18 +114,19 @@ def _settle(
         elif waiting < 0:
             outcomes[event] = _REPORTED  # its enter was reported
         else:
-            is_due = times[event] >= times[waiting] + dwell
+            is_due = times[event] >= times[waiting] + dwell[waiting]
             outcomes[event] = _REPORTED if is_due else _DROPPED
             outcomes[waiting] = _REPORTED if is_due else _DROPPED
             ends[waiting] = event_moves[event] + 1
             if is_due:
-                due_moves[waiting] = _find_due(starts[waiting], ends[waiting], times[waiting] + dwell, move_times)
+                due = times[waiting] + dwell[waiting]
+                due_moves[waiting] = _find_due(starts[waiting], ends[waiting], due, move_times)
             waiting = -1
         if waiting >= 0 and (event == n - 1 or is_first[event + 1]):
-            due = _find_due(starts[waiting], ends[waiting], times[waiting] + dwell, move_times)
-            if due >= 0:
+            due_move = _find_due(starts[waiting], ends[waiting], times[waiting] + dwell[waiting], move_times)
+            if due_move >= 0:
                 outcomes[waiting] = _REPORTED
-                due_moves[waiting] = due
+                due_moves[waiting] = due_move
 
 
 @kernel

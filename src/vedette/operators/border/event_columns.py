@@ -29,6 +29,9 @@ class EventColumns:
     def __len__(self) -> int:
         return len(self.slots)
 
+    def take(self, chosen: NDArray[Any]) -> EventColumns:
+        return EventColumns(*(getattr(self, field.name)[chosen] for field in fields(self)))
+
     @classmethod
     def none(cls) -> EventColumns:
         return cls.of(Runs.none(0), [], Moves.away(np.empty(0, np.int32), np.empty(0, np.int64)))

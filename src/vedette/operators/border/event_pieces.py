@@ -8,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from vedette.native.budget import BOUND, OverBudgetError, bounded, check_bytes
 from vedette.native.threads import count_pieces, cut, run_pieces
 from vedette.operators.border.differences import MOVES_AT_ONCE
 from vedette.operators.border.event_table import EVENT_BYTES
 from vedette.operators.border.events import Events
-from vedette.operators.border.finder import BorderFinder, EventPlan, RowsOf
+from vedette.operators.border.finder import BorderFinder, EventPlan, RowsOf, Seen
 from vedette.operators.border.moves import Moves
 from vedette.operators.border.runs import Runs
 from vedette.queries.set_view import SetView
@@ -29,7 +26,7 @@ def find_pieces(
     finder: BorderFinder,
     view: SetView,
     moves: Moves,
-    seen: NDArray[np.int32],
+    seen: Seen,
     rows_of: RowsOf,
     convert: Callable[[Runs, list[Events], Moves], Found],
     *,
@@ -37,7 +34,7 @@ def find_pieces(
 ) -> tuple[list[tuple[int, Found]], int]:
     """For consecutive pieces, their first move and the events as `convert` returns them; and the failed comparisons.
 
-    `rows_of` returns the rows that moves refer to. `seen` has the version of each move's old row.
+    `rows_of` returns the rows that moves refer to.
     """
     n_pieces = count_pieces(len(moves), PIECE_MOVES)
     plan = finder.plan(view, moves, seen, rows_of if n_pieces > 1 else None, crosses=crosses)

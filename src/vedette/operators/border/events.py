@@ -15,8 +15,8 @@ from vedette.operators.border.runs import ENTER as ENTER
 from vedette.operators.border.runs import EXIT as EXIT
 
 KINDS = ("exit", "enter", "cross")  # by EXIT, ENTER and CROSS
-REASONS = ("moved", "first", "added", "replaced", "removed", "expired")
-MOVED, FIRST, ADDED, REPLACED, REMOVED, EXPIRED = range(6)  # 0 is the usual reason
+REASONS = ("moved", "first", "added", "replaced", "removed", "expired", "time")
+MOVED, FIRST, ADDED, REPLACED, REMOVED, EXPIRED, TIME = range(7)  # 0 is the usual reason
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.columns import Column
-from vedette.data.matches import Matches
+from vedette.data.moments import with_moment
 from vedette.language import naming
 from vedette.operators.border.changes import BorderIndex, Ways, find_first_rows, sample_moves
 from vedette.operators.border.differences import MOVES_AT_ONCE
-from vedette.operators.border.events import ADDED, CROSS, ENTER, EXIT, EXPIRED, FIRST, MOVED, REMOVED, REPLACED, Events
+from vedette.operators.border.events import ADDED, CROSS, ENTER, EXIT, MOVED, REMOVED, REPLACED, Events
 from vedette.operators.border.moves import Moves
 from vedette.operators.border.runs import Runs
 from vedette.queries.match import Part
@@ -32,12 +32,23 @@ _NO_LIMIT = int(np.iinfo(np.int32).max)
 
 
 @dataclass(frozen=True)
+class Seen:
+    """By move: how its key was last compared with all queries of a version."""
+
+    versions: NDArray[np.int32]
+    moments: NDArray[np.int64] | None  # what now() was then, if it is used
+
+    def part(self, start: int, stop: int) -> Seen:
+        return Seen(self.versions[start:stop], None if self.moments is None else self.moments[start:stop])
+
+
+@dataclass(frozen=True)
 class EventPlan:
     """How the events of a batch of moves are found. Pieces of the batch have the same plan, for their moves."""
 
     borders: list[BorderIndex]  # of each part
     ways: Sequence[Ways | None]  # of each part; None: chosen for the moves themselves, which are the whole batch
-    seen: NDArray[np.int32]  # by move: the version of its old row
+    seen: Seen
     limits: NDArray[np.int64]  # by move: queries from this position on were added since; empty if there are none
     first_limit: int  # the least of them
     crosses: bool
@@ -48,7 +59,7 @@ class EventPlan:
 
     def part(self, start: int, stop: int) -> EventPlan:
         """The plan for some of the moves."""
-        return replace(self, seen=self.seen[start:stop], limits=self.limits[start:stop])
+        return replace(self, seen=self.seen.part(start, stop), limits=self.limits[start:stop])
 
 
 @dataclass
@@ -61,20 +72,20 @@ class BorderFinder:
         self,
         view: SetView,
         moves: Moves,
-        seen: NDArray[np.int32],
+        seen: Seen,
         rows_of: RowsOf | None,
         *,
         crosses: bool,
     ) -> EventPlan:
-        """How to find the events of a batch of moves. `seen` has the version of each move's old row.
+        """How to find the events of a batch of moves.
 
         If the batch will be cut into pieces, `rows_of` returns the rows that some of the moves refer to.
         """
-        stale = np.flatnonzero((moves.before >= 0) & (seen < view.versions.current))
+        stale = np.flatnonzero((moves.before >= 0) & (seen.versions < view.versions.current))
         limits, first_limit = np.empty(0, np.int64), _NO_LIMIT
         if len(stale):
             limits = np.full(len(moves), _NO_LIMIT, np.int64)
-            limits[stale] = view.versions.count_at(seen[stale])
+            limits[stale] = view.versions.count_at(seen.versions[stale])
             first_limit = int(limits[moves.after >= 0].min(initial=_NO_LIMIT))
         borders = self._borders_of(view.parts)
         if crosses:
@@ -101,8 +112,12 @@ class BorderFinder:
         Runs are of queries that were active before and after.
         """
         n_rows = len(moves.known) + len(moves.kept)
-        stale = np.flatnonzero((moves.before >= 0) & (plan.seen < view.versions.current))
-        limits = plan.limits if len(stale) else np.empty(0, np.int64)
+        versions = plan.seen.versions
+        is_stale = (moves.before >= 0) & (versions < view.versions.current)
+        limits = plan.limits if is_stale.any() else np.empty(0, np.int64)
+        stale = np.flatnonzero(
+            is_stale & ~moves.are_of_time
+        )  # time moves keys only with regard to queries they have seen
         is_removed = view.versions.is_removed if view.versions.n_removed else np.empty(0, np.bool_)
         found, special = [], []
         n_failed = 0
@@ -120,11 +135,10 @@ class BorderFinder:
                     special.append(Events.of(at[was_active], queries[was_active], CROSS, MOVED))
         if len(stale):
             with naming(view.ids.at):
-                entered, failed_after = _find_added(view, parts, moves, columns, stale, plan)
+                entered = _find_added(view, parts, moves, columns, stale, plan)
             with naming(view.retained.ids.at):
-                left, failed_before = _find_removed(view, moves, columns, stale, plan.seen)
-            special += _settle_replaced(view, entered, left, plan.seen)
-            n_failed += failed_after + failed_before
+                left = _find_removed(view, moves, columns, stale, plan.seen)
+            special += _settle_replaced(view, entered, left, versions)
         return Runs.merge(found, len(moves)), [each for each in special if len(each)], n_failed
 
     def _borders_of(self, parts: Parts) -> list[BorderIndex]:
@@ -154,11 +168,10 @@ def join_events(runs: Runs, special: Sequence[Events], moves: Moves) -> Events:
 
 
 def reasons_of(runs: Runs, moves: Moves) -> NDArray[np.int8]:
-    """The reason: a first row only enters, and a last row only leaves."""
-    if not moves.lacks_rows:
-        return np.zeros(len(runs), np.int8)
-    by_move = np.where(moves.before < 0, FIRST, np.where(moves.after < 0, EXPIRED, MOVED))
-    return runs.spread(by_move.astype(np.int8))
+    """The reason of each change."""
+    if moves.have_one_reason:
+        return np.full(len(runs), MOVED, np.int8)
+    return runs.spread(moves.reasons)
 
 
 def _find_added(
@@ -168,21 +181,20 @@ def _find_added(
     columns: dict[str, Column],
     stale: NDArray[np.int64],
     plan: EventPlan,
-) -> tuple[_Pairs, int]:
+) -> _Pairs:
     """Queries that were added since the key was last seen and contain its new row."""
     stale = stale[moves.after[stale] >= 0]
     rows, limits = moves.after[stale], plan.limits
-    found_moves, found_queries, n_failed = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
+    found_moves, found_queries = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for part in parts:
         if part.first_query + part.n_queries <= plan.first_limit or not len(stale):
             continue
-        matches = _match_rows(part, columns, rows)
-        n_failed += matches.n_failed
+        matches = part.match({name: columns[name].take(rows) for name in part.fields}, len(rows))
         at, queries = stale[matches.rows], matches.positions
         new = (queries >= limits[at]) & ~view.versions.is_removed[queries]
         found_moves.append(at[new])
         found_queries.append(queries[new].astype(np.int64))
-    return _Pairs(np.concatenate(found_moves), np.concatenate(found_queries)), n_failed
+    return _Pairs(np.concatenate(found_moves), np.concatenate(found_queries))
 
 
 def _find_removed(
@@ -190,23 +202,22 @@ def _find_removed(
     moves: Moves,
     columns: dict[str, Column],
     stale: NDArray[np.int64],
-    seen: NDArray[np.int32],
-) -> tuple[_Pairs, int]:
+    seen: Seen,
+) -> _Pairs:
     """Queries that were removed since the key was last seen and contained its old row."""
-    retained = view.retained
+    retained, versions = view.retained, seen.versions
     if not len(retained):
-        return _Pairs(np.empty(0, np.int64), np.empty(0, np.int64)), 0
-    matches = _match_rows(retained.part, columns, moves.before[stale])
+        return _Pairs(np.empty(0, np.int64), np.empty(0, np.int64))
+    rows = {name: column.take(moves.before[stale]) for name, column in columns.items()}
+    if seen.moments is not None:
+        rows = with_moment(rows, view.moments, seen.moments[stale], len(stale))
+    matches = retained.part.match(rows, len(stale))
     at, numbers = stale[matches.rows], matches.positions
     known = retained.removed[numbers] > view.versions.current - view.retained_versions
-    was_active = known & (retained.added[numbers] <= seen[at]) & (seen[at] < retained.removed[numbers])
+    was_active = known & (retained.added[numbers] <= versions[at]) & (versions[at] < retained.removed[numbers])
     at, queries = at[was_active], numbers[was_active].astype(np.int64)
     order = np.lexsort((queries, at))  # whichever index has answered
-    return _Pairs(at[order], queries[order]), matches.n_failed
-
-
-def _match_rows(part: Part, columns: dict[str, Column], rows: NDArray[np.int64]) -> Matches:
-    return part.match({name: columns[name].take(rows) for name in part.fields}, len(rows))
+    return _Pairs(at[order], queries[order])
 
 
 def _settle_replaced(view: SetView, entered: _Pairs, left: _Pairs, seen: NDArray[np.int32]) -> list[Events]:

@@ -14,10 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from vedette.data.columns import INT64_DECIMAL_PRECISION, Column, large_strings, null_column
+from vedette.data.columns import INT64_DECIMAL_PRECISION, Column, flat_dtype, large_strings, null_column
 from vedette.data.ids import Ids
-from vedette.data.schema import Field, Type
+from vedette.data.list_texts import read_lists, write_lists
+from vedette.data.schema import Field, Type, is_nested
 from vedette.native.buffers import grown
+from vedette.native.kernels import kernel
 
 FEW_FREED = 1024  # up to this number, freed slots are kept
 _EMPTY = pa.scalar("", pa.large_string())
@@ -72,15 +74,13 @@ class KeyState:
         return {name: column.at(slots) for name, column in self.columns.items()}
 
     def put(
-        self, slots: NDArray[np.int32], times: NDArray[Any], version: int | NDArray[np.int32], rows: dict[str, Column]
+        self, slots: NDArray[np.int32], times: NDArray[Any], versions: NDArray[np.int32], rows: dict[str, Column]
     ) -> None:
         """Set the last rows of these keys, each of which occurs once."""
-        self.n_with_row += int(np.count_nonzero(~self.has_row[slots]))
-        self.has_row[slots] = True
-        self.times[slots] = times
-        self.versions[slots] = version
+        self.n_with_row += _put_rows(slots, times, versions, self.has_row, self.times, self.versions)
+        places = slots.astype(np.int64)  # NumPy would convert other types for every column
         for name, column in self.columns.items():
-            column.put(slots, rows[name])
+            column.put(places, rows[name])
 
     def put_some(
         self, slots: NDArray[np.int32], times: NDArray[Any], versions: NDArray[np.int32], rows: dict[str, Column]
@@ -117,17 +117,18 @@ class KeyState:
 
 
 class SlotColumn:
-    """One field of the last rows, by slot. Strings are codes of a pool, -1 for null."""
+    """One field of the last rows, by slot. Strings are codes of a pool, -1 for null; so are arrays, as texts."""
 
     def __init__(self, type_: Type, n: int) -> None:
         self.type = type_
-        self.is_text = type_.name == "string"
+        self.is_list = is_nested(type_)
+        self.is_text = type_.is_text or self.is_list
         if self.is_text:
             dtype: Any = np.int32
         elif type_.name == "decimal" and type_.precision > INT64_DECIMAL_PRECISION:
             dtype = object
         else:
-            dtype = {"double": np.float64, "boolean": np.bool_}.get(type_.name, np.int64)
+            dtype = flat_dtype(type_)
         self.values = np.zeros(n, dtype)
         self.valid = np.zeros(n, np.bool_)
         self.pool = Ids()
@@ -140,25 +141,31 @@ class SlotColumn:
         self.values, self.valid = grown(self.values, len(self.values), n), grown(self.valid, len(self.valid), n)
 
     def at(self, slots: NDArray[np.int32]) -> Column:
+        """The values of these slots."""
+        column = self._at(slots)
+        return read_lists(column, self.type) if self.is_list else column
+
+    def _at(self, slots: NDArray[np.int32]) -> Column:
         values, valid = self.values[slots], self.valid[slots]
         if self.is_text:
             if len(self.pool) == 0:
-                return Column(large_strings([""] * len(slots)), valid)
+                return Column(large_strings(["[]" if self.is_list else ""] * len(slots)), valid)
             return Column(self.pool.to_arrow().take(pa.array(np.where(valid, values, 0))), valid)
         return Column(values, None if valid.all() else valid)
 
-    def put(self, slots: NDArray[np.int32], column: Column) -> None:
+    def put(self, slots: NDArray[np.int64], column: Column) -> None:
+        if self.is_list:
+            column = write_lists(column)
         values = column.values
         if self.is_text:
-            values = self._intern(
-                values if column.valid is None else pc.if_else(pa.array(column.valid), values, _EMPTY)
-            )
+            is_whole = column.valid is None or self.is_list
+            values = self._intern(values if is_whole else pc.if_else(pa.array(column.valid), values, _EMPTY))
         self.values[slots] = values
         self.valid[slots] = True if column.valid is None else column.valid
 
     def _intern(self, texts: pa.LargeStringArray) -> NDArray[np.int32]:
         if len(self.pool) > 2 * len(self.values) + FEW_FREED:
-            kept = self.at(np.arange(len(self.values), dtype=np.int32)).values
+            kept = self._at(np.arange(len(self.values), dtype=np.int32)).values
             self.pool = Ids()
             self.values[:] = self._intern(kept)
         texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
@@ -169,3 +176,23 @@ class SlotColumn:
             self.pool.append(pc.unique(some))
             codes[unknown] = self.pool.find(some)
         return codes
+
+
+@kernel
+def _put_rows(
+    slots: NDArray[np.int32],
+    new_times: NDArray[Any],
+    new_versions: NDArray[np.int32],
+    has_row: NDArray[np.bool_],
+    times: NDArray[Any],
+    versions: NDArray[np.int32],
+) -> int:
+    """Set times and versions. Returns how many slots had no row."""
+    n_new = 0
+    for i in range(len(slots)):
+        slot = slots[i]
+        n_new += not has_row[slot]
+        has_row[slot] = True
+        times[slot] = new_times[i]
+        versions[slot] = new_versions[i]
+    return n_new

@@ -7,6 +7,7 @@ outside the query but within the margin. Copies of the queries with widened rang
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -16,8 +17,10 @@ from numpy.typing import NDArray
 from vedette.data.boxes import CLOSED, UNBOUNDED, BoxBlock, Nulls, Ranges
 from vedette.data.columns import Column
 from vedette.data.schema import Schema
-from vedette.language import naming, widen_fences
-from vedette.operators.border.events import CROSS, EXIT, EXPIRED, MOVED, REMOVED, REPLACED, Events
+from vedette.language import Residual, naming, widen_fences
+from vedette.operators.border.behaviour import Behaviour
+from vedette.operators.border.events import CROSS, EXIT, MOVED, REMOVED, REPLACED, TIME, Events
+from vedette.operators.border.metres import METRES, widen_by_metres
 from vedette.operators.border.moves import Moves
 from vedette.queries.match import Part
 from vedette.queries.parts import decompile
@@ -36,6 +39,7 @@ class Margins:
     def __init__(self, margins: dict[str, float], schema: Schema) -> None:
         self.margins = margins
         self.schema = schema
+        self._behaviour: Behaviour | None = None
         self._widened: dict[int, tuple[Part, Part]] = {}
 
     def settle(
@@ -47,12 +51,14 @@ class Margins:
         seen: NDArray[np.int32],
         open_slots: NDArray[np.int32],
         open_queries: NDArray[np.int32],
+        behaviour: Behaviour,
     ) -> tuple[Events, Events]:
         """The events that remain, and the pairs that linger after the last move of their key.
 
         `open_*` are the pairs that lingered before, of the keys of these moves. `seen` has the version of each
         move's old row. A query that was replaced since is compared without a margin.
         """
+        self.use(behaviour)
         is_border = events.kinds != CROSS
         all_moves = np.concatenate([moves.first_of(open_slots), events.moves[is_border]])
         queries = np.concatenate([open_queries, events.queries[is_border]])
@@ -62,7 +68,7 @@ class Margins:
         all_moves, queries, kinds, reasons = all_moves[order], queries[order], kinds[order], reasons[order]
         slots = moves.slots[all_moves]
         has_next = np.append((slots[1:] == slots[:-1]) & (queries[1:] == queries[:-1]), False)
-        may_stay = (kinds == _LINGERS) | ((kinds == EXIT) & (reasons == MOVED))
+        may_stay = (kinds == _LINGERS) | ((kinds == EXIT) & ((reasons == MOVED) | (reasons == TIME)))
         chosen = np.flatnonzero(may_stay)
         ends = moves.ends[all_moves[chosen]]
         ends[has_next[chosen]] = all_moves[chosen[has_next[chosen]] + 1]
@@ -79,7 +85,7 @@ class Margins:
         reasons[chosen] = np.where(
             ~_are_active(view, queries[chosen]),
             REMOVED,
-            np.where(is_replaced, REPLACED, np.where(moves.after[all_moves[chosen]] < 0, EXPIRED, MOVED)),
+            np.where(is_replaced, REPLACED, moves.reasons[all_moves[chosen]]),
         )
         kinds[chosen] = EXIT
         lingering = chosen[~left & ~has_next[chosen]]
@@ -148,7 +154,7 @@ class Margins:
             chosen = np.flatnonzero(active & inside)
             if not len(chosen):
                 continue
-            wide = self._widen(part)
+            wide = self.widen(part)
             distinct, places = np.unique(rows[chosen], return_inverse=True)
             with naming(view.ids.at):
                 matches = wide.match({name: columns[name].take(distinct) for name in wide.fields}, len(distinct))
@@ -156,25 +162,73 @@ class Margins:
             holds[chosen] = np.isin((places << 32) | queries[chosen].astype(np.int64), held)
         return holds
 
-    def _widen(self, part: Part) -> Part:
+    def widen(self, part: Part) -> Part:
+        """The part with its ranges widened."""
         known = self._widened.get(id(part))
         if known is None or known[0] is not part:
             blocks, residuals = decompile(part, np.zeros(part.first_query + part.n_queries, np.bool_))
-            wide = [BoxBlock(block.queries, self._widen_ranges(block.ranges)) for block in blocks]
-            fences = [widen_fences(each, self.margins) for each in residuals]
+            wide, fences = self._widen_all(blocks, residuals)
             known = part, compile_part(wide, fences, self.schema, part.first_query, part.n_queries)
             self._widened[id(part)] = known
         return known[1]
 
-    def _widen_ranges(self, ranges: dict[str, Ranges | Nulls]) -> dict[str, Ranges | Nulls]:
+    def _widen_all(
+        self, blocks: Sequence[BoxBlock], residuals: Sequence[Residual]
+    ) -> tuple[list[BoxBlock], list[Residual]]:
+        """Boxes and residuals, widened. A margin in metres is for queries without a margin of their own."""
+        wide = [BoxBlock(block.queries, self._widen_ranges(block.ranges, block.queries)) for block in blocks]
+        fences = [fence for each in residuals for fence in self._widen_fences(each)]
+        if METRES not in self.margins:
+            return wide, fences
+        own_wide, wide = self._split(wide)
+        own_fences, fences = self._split(fences)
+        wide, fences = widen_by_metres(wide, fences, self.margins[METRES], self.schema)
+        return [*own_wide, *wide], [*own_fences, *fences]
+
+    def _split(self, many: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """The parts of boxes or residuals whose queries have a margin of their own, and the others."""
+        owns, others = [], []
+        for each in many:
+            margins = None if self._behaviour is None else self._behaviour.margins(each.queries)
+            is_own = np.zeros(len(each.queries), np.bool_) if margins is None else ~np.isnan(margins)
+            owns.append(each.take(np.flatnonzero(is_own)) if is_own.any() else None)
+            others.append(each if not is_own.any() else each.take(np.flatnonzero(~is_own)))
+        return [each for each in owns if each is not None], [each for each in others if len(each.queries)]
+
+    def use(self, behaviour: Behaviour) -> None:
+        """Take over the options of queries. Widened parts stay valid: a query has the same options in a part."""
+        self._behaviour = behaviour
+
+    def _margins_of(self, name: str, queries: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """The distinct margins of queries in a field, and the place of each query's among them."""
+        own = None if self._behaviour is None else self._behaviour.margins(queries)
+        default = self.margins.get(name, 0.0)
+        margins = np.full(len(queries), default) if own is None else np.where(np.isnan(own), default, own)
+        return np.unique(margins, return_inverse=True)
+
+    def _widen_fences(self, residual: Residual) -> list[Residual]:
+        """The residual with wider polygons and circles, once per margin that its queries have."""
+        own = None if self._behaviour is None else self._behaviour.margins(residual.queries)
+        if own is None:
+            return [widen_fences(residual, self.margins)]
+        numbers = [field.name for field in self.schema if field.type.is_number]
+        fences = []
+        for margin in np.unique(own):  # NaN comes last, once
+            some = residual.take(np.flatnonzero(np.isnan(own) if np.isnan(margin) else own == margin))
+            fences.append(widen_fences(some, self.margins if np.isnan(margin) else dict.fromkeys(numbers, margin)))
+        return fences
+
+    def _widen_ranges(self, ranges: dict[str, Ranges | Nulls], queries: NDArray[Any]) -> dict[str, Ranges | Nulls]:
         widened = dict(ranges)
-        for name, margin in self.margins.items():
-            each = ranges.get(name)
-            if isinstance(each, Ranges):
-                field = self.schema.find(name)
-                assert field is not None
-                exact = Decimal(repr(margin)) * 10**field.type.scale
-                step: Any = margin if field.type.name == "double" else math.floor(exact)
+        for name, each in ranges.items():
+            field = self.schema.find(name)
+            if isinstance(each, Ranges) and field is not None and field.type.is_number:
+                margins, places = self._margins_of(name, queries)
+                steps: Any = margins
+                if not field.type.is_floating:
+                    exact = [math.floor(Decimal(repr(float(margin))) * 10**field.type.scale) for margin in margins]
+                    steps = np.array(exact, object)
+                step = steps[places]
                 widened[name] = Ranges(
                     _shift(each.lows, -step), _shift(each.highs, step), _closed(each.low_ends), _closed(each.high_ends)
                 )

@@ -6,9 +6,9 @@ for its answers.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,28 +19,39 @@ from numpy.typing import NDArray
 from vedette.data.answer_limit import max_answer_bytes, too_large
 from vedette.data.columns import Column, join_columns, null_column
 from vedette.data.keyed_rows import TIME_TYPES, KeyedRows, read_keyed_rows, read_near_time
+from vedette.data.moments import with_moment
 from vedette.errors import RowError, count
 from vedette.native.budget import Pieces
 from vedette.native.threads import check_threads, limited
+from vedette.operators.border.behaviour import Behaviour
 from vedette.operators.border.change_log import ChangeLog
+from vedette.operators.border.cooldown import Cooling, Told, count_expiries, find_last_epochs, hold_back
+from vedette.operators.border.deadlines import Deadlines
 from vedette.operators.border.dwell import settle_dwell
 from vedette.operators.border.event_columns import EventColumns
+from vedette.operators.border.event_details import BatchDetails, EventDetails, EventRows, details_bytes
 from vedette.operators.border.event_pieces import find_pieces
 from vedette.operators.border.event_table import EVENT_BYTES, to_table
 from vedette.operators.border.events import ENTER, Events
-from vedette.operators.border.finder import BorderFinder, RowsOf, join_events, unify
+from vedette.operators.border.finder import BorderFinder, RowsOf, Seen, join_events, unify
 from vedette.operators.border.key_state import KeyState
 from vedette.operators.border.margin import Margins
 from vedette.operators.border.moves import Moves, find_moves
-from vedette.operators.border.options import MonitorOptions
+from vedette.operators.border.moving_bounds import Moments
+from vedette.operators.border.moving_queries import Following, MovingQueries, check_now
+from vedette.operators.border.options import HELD_BACK, MonitorOptions
 from vedette.operators.border.pair_table import KeyQueryPairs, PairTable
 from vedette.operators.border.state import BorderState
+from vedette.operators.border.time_moves import follow_time, read_reached
 from vedette.operators.border.undo import Undo
+from vedette.operators.border.why import BorderWhy, explain_pair
 from vedette.queries.set_view import SetView
 from vedette.settings import settings
 
 if TYPE_CHECKING:
     from vedette.queries.query_set import QuerySet
+
+KEYS_AT_ONCE = 1 << 13  # keys for which time passes together
 
 _STATE = BorderState()
 
@@ -66,23 +77,33 @@ class BorderMonitor:
         self.threads = check_threads(threads)
         self.n_late = 0  # late rows that were dropped
         self.n_null_keys = 0  # rows without a key that were dropped
+        self.n_held_back = 0  # events that cooldown and once did not report
         self.n_failed = 0  # comparisons that would fail a job in ANSI mode
+        self.n_passed = 0  # moves that time made through `advance`
         self._finder = queries.shared(BorderFinder)  # shared by all monitors of the set
         self._margins = Margins(options.margins(queries.schema), queries.schema)
+        self._moving = MovingQueries(queries.schema)
         self._unfinished: Undo | None = None  # of a step whose pieces are not all read
         self.clear()
+        self._view()  # raises if a query cannot be monitored
+        if self.time_type:
+            self._behave(queries.view())  # raises if an option of a query does not fit
 
     def clear(self) -> None:
         """Forget all keys."""
         self._abandon()
         time = self.queries.schema.find(self.options.time)
-        self.time_type = time.type.name if time is not None and time.type.name in TIME_TYPES else ""
+        self.time_type = time.type.widest.name if time is not None and time.type.widest.name in TIME_TYPES else ""
         dtype = TIME_TYPES.get(self.time_type, np.int64)
         self.keys = KeyState(dtype)
         self.clock: Any = None  # the greatest time seen
         self.lingering = PairTable(dtype)  # inside only because of the margin
         self.pending = PairTable(dtype)  # inside, but not yet for long enough to be reported
+        self.cooling = PairTable(dtype)  # reported not long ago, or held back since
+        self._behaviour: Behaviour | None = None
         self.changes = ChangeLog()
+        self.details = EventDetails(self.queries, self.options)
+        self.deadlines = Deadlines()  # of keys that time may move
 
     @property
     def n_keys(self) -> int:
@@ -92,15 +113,16 @@ class BorderMonitor:
     @property
     def nbytes(self) -> int:
         """The memory of the state and of the region segments, without the queries."""
-        return self._finder.nbytes + self.state_nbytes
+        return self._finder.nbytes + self._moving.nbytes + self.state_nbytes
 
     @property
     def state_nbytes(self) -> int:
         """The memory of the state, without the region segments, which all monitors of the set share."""
-        return self.keys.nbytes + self.lingering.nbytes + self.pending.nbytes
+        pairs = self.lingering.nbytes + self.pending.nbytes + self.cooling.nbytes
+        return self.keys.nbytes + pairs + self.details.nbytes + self.deadlines.nbytes
 
     def step(self, rows: Any, *, advance: bool = True) -> pa.Table:
-        """The events of a batch of rows: columns key, time, query, event and reason.
+        """The events of a batch of rows: columns key, time, query, event and reason, and those that were asked for.
 
         Rows are processed by key and in time order, so events of a key are in the order of its rows. With `advance`,
         keys expire that were silent for longer than `expire_after` before the greatest time seen; the answer is then
@@ -121,8 +143,8 @@ class BorderMonitor:
     def advance(self, time: Any) -> pa.Table:
         """The events up to a time that later rows are not before.
 
-        Keys expire that were silent for too long, and enters are emitted whose dwell time is over. Raises AnswerError
-        as `step` does. `advance_batches` has no such limit.
+        Keys expire that were silent for too long, bounds that move with now() pass the others, and enters are emitted
+        whose dwell time is over. Raises AnswerError as `step` does. `advance_batches` has no such limit.
         """
         return _join(self._advance(time, max_answer_bytes()), "advance_batches")
 
@@ -165,30 +187,36 @@ class BorderMonitor:
             if self._unfinished is undo:
                 self._abandon()
 
-    def _take_rows(self, rows: Any, advance: bool, most: int, undo: Undo) -> Iterator[pa.Table]:
+    def _view(self) -> SetView:
         view = self.queries.view()
+        check_now(view, self.options.time, self.time_type)
+        return view
+
+    def _take_rows(self, rows: Any, advance: bool, most: int, undo: Undo) -> Iterator[pa.Table]:
+        view = self._view()
         batch = self._read(rows, view)
+        carried = self.details.read(rows, batch)
         if not self.time_type:
             yield self._nothing(view)
             return
-        self.keys.use_fields([field for field in self.queries.schema if field.name in view.all_fields])
-        slots = self.keys.find_slots(batch.keys)
-        if batch.codes is not None:
-            slots = slots[batch.codes]
-        expire_after = self.options.duration("expire_after", self.time_type)
-        moves = find_moves(
-            slots,
-            batch.times,
-            self.keys,
-            drops_late=self.options.late == "drop",
-            expire_after=expire_after,
-            clock=self.clock if advance else None,
-        )
-        yield from self._find_all(view, moves, batch, most)
+        self._use_fields(view)
+        expire_after = self._behave(view).expire_after
+        with limited(self.threads):
+            moves = find_moves(
+                self._find_slots(batch),
+                batch.times,
+                self.keys,
+                drops_late=self.options.late == "drop",
+                expire_after=expire_after,
+                clock=self.clock if advance else None,
+            )
+            details = self.details.of_batch(carried, moves, batch.times, self.keys)
+            moves, _ = self._follow_time(view, moves, batch)
+        yield from self._find_all(view, moves, batch, details, most)
         expires = advance and len(batch) > 0 and expire_after is not None
         if expires:
-            undo.keep_rows(self.keys, moves.kept_slots[moves.lasts])
-        self._remember(moves, batch, view.versions.current)
+            undo.keep_rows(self, moves.kept_slots[moves.lasts])
+        self._remember(view, moves, batch, details)
         self.n_late += moves.n_late
         self.n_null_keys += batch.n_null_keys
         if len(batch):
@@ -198,15 +226,28 @@ class BorderMonitor:
             self._free(silent)
 
     def _take_time(self, time: Any, most: int) -> Iterator[pa.Table]:
-        view = self.queries.view()
+        view = self._view()
         if not self.time_type:
             yield self._nothing(view)
             return
+        self._use_fields(view)
         now = read_near_time(time, self.time_type, self.queries.time_zone)
         self.clock = now if self.clock is None else max(self.clock, now)
         silent = yield from self._find_expired(view, now, most)
+        passed = yield from self._pass_time(view, now, most, silent)
         yield from self._report_dwelt(view, now, most)
+        for each in passed:
+            self._remember_passed(each, now, view.versions.current)
+        if self.time_type == "timestamp":
+            self.deadlines.advance(int(now))
         self._free(silent)
+
+    def why(self, query: str | int, key: str | int, row: Mapping[str, Any] | None = None) -> BorderWhy:
+        """Why a key is inside a query, or not: its last row clause by clause, and what the options leave open.
+
+        With a `row`, also what the move from the last row to this one would cause.
+        """
+        return explain_pair(self, self._behave(self.queries.view()), query, key, row)
 
     # Saving.
 
@@ -234,18 +275,27 @@ class BorderMonitor:
 
     def _nothing(self, view: SetView) -> pa.Table:
         """An empty table, before the first row, when the type of the time is unknown."""
-        return to_table(EventColumns.none(), "bigint", self.keys, view)
+        none = EventColumns.none()
+        rows = EventRows(np.empty(0, np.int64), np.empty(0, np.int64))
+        self.time_type, time_type = "bigint", self.time_type
+        table, self.time_type = self._to_table(none, view, rows).table, time_type
+        return table
+
+    def check_time_type(self, time_type: str) -> None:
+        """Raise QueryError if the options or the queries do not allow times of this type."""
+        self.options.check_durations(time_type)
+        check_now(self.queries.view(), self.options.time, time_type)
 
     def set_time_type(self, time_type: str) -> None:
         """Set the type of times, at the first row."""
         if self.time_type and self.time_type != time_type:
             raise RowError(f"times were {self.time_type} so far; {self.options.time!r} is now {time_type}")
         if not self.time_type:
-            self.options.check_durations(time_type)
+            self.check_time_type(time_type)
             self.time_type = time_type
             dtype = TIME_TYPES[time_type]
             self.keys.times = self.keys.times.astype(dtype)
-            self.lingering, self.pending = PairTable(dtype), PairTable(dtype)
+            self.lingering, self.pending, self.cooling = PairTable(dtype), PairTable(dtype), PairTable(dtype)
 
     def _read(self, rows: Any, view: SetView) -> KeyedRows:
         options = self.options
@@ -267,6 +317,16 @@ class BorderMonitor:
                 self.keys.keys.kind = kind
         return batch
 
+    def _use_fields(self, view: SetView) -> None:
+        """Keep the fields that the queries use."""
+        used = view.all_fields
+        self.keys.use_fields([field for field in self.queries.schema if field.name in used])
+
+    def _find_slots(self, batch: KeyedRows) -> NDArray[np.int32]:
+        """The slot of each row's key."""
+        slots = self.keys.find_slots(batch.keys)
+        return slots if batch.codes is None else slots[batch.codes]
+
     def _join_rows(self, moves: Moves, batch: KeyedRows | None) -> dict[str, Column]:
         """The last rows of the keys, then the rows of the batch, as moves number them."""
         joined = self.keys.rows(moves.known)
@@ -279,78 +339,222 @@ class BorderMonitor:
                 joined[name] = join_columns(column, more)
         return joined
 
-    def _find_all(self, view: SetView, moves: Moves, batch: KeyedRows | None, most: int) -> Iterator[pa.Table]:
+    def _find_all(
+        self, view: SetView, moves: Moves, batch: KeyedRows | None, details: BatchDetails | None, most: int
+    ) -> Iterator[pa.Table]:
         """The events of the moves, in tables of `most` bytes; only those of a single move may take more."""
 
         def find(start: int, end: int) -> _Found:
             part = moves if end - start == len(moves) else moves.part(start, end)
             with limited(self.threads):
-                return self._find(view, part, batch)
+                return self._find(view, part, batch, details)
 
         for _, _, found in Pieces(len(moves), most // 2, most).of(find, len(moves)):
             yield found.table
 
-    def _find(self, view: SetView, moves: Moves, batch: KeyedRows | None) -> _Found:
-        n_known = len(moves.known)
-        seen = np.full(len(moves), view.versions.current, np.int32)
-        from_state = np.flatnonzero((moves.before >= 0) & (moves.before < n_known))
-        seen[from_state] = self.keys.versions[moves.known[moves.before[from_state]]]
-
-        def rows_of(some: Moves) -> dict[str, Column]:
-            return self._join_rows(some, batch)
-
+    def _find(self, view: SetView, moves: Moves, batch: KeyedRows | None, details: BatchDetails | None) -> _Found:
+        versions = moves.find_versions(self.keys.versions, view.versions.current)
+        seen = Seen(versions, None if moves.passed is None else self._find_seen(moves))
+        rows_of = self._rows_at(view, batch)
         find = partial(find_pieces, self._finder, view, moves, seen, rows_of, crosses=self.options.cross)
-        if self._margins.margins or self.options.dwell is not None:
-            pieces, n_failed = find(join_events)
-            joined = Events.concat([found.later(start) for start, found in pieces])
-            events = self._settle(view, moves, rows_of, seen, unify(view, joined))
-        else:
+        behaviour = self._behave(view)
+        is_settled = behaviour.delays or any(map(len, (self.lingering, self.pending, self.cooling)))
+        if not is_settled and not self.details:
             columns, n_failed = find(EventColumns.of)
-            events = EventColumns.concat([found for _, found in columns])
+            self.n_failed += n_failed
+            return self._to_table(EventColumns.concat([found for _, found in columns]), view)
+        pieces, n_failed = find(join_events)
         self.n_failed += n_failed
-        return _Found(to_table(events, self.time_type, self.keys, view))
+        events = Events.concat([found.later(start) for start, found in pieces])
+        if is_settled:
+            return self._to_table(*self._settle(view, moves, rows_of, versions, unify(view, events), details), details)
+        rows = EventRows.of(moves, events.moves, details)
+        return self._to_table(_columns(events, moves, moves.times[events.moves]), view, rows, details)
+
+    def _to_table(
+        self, events: EventColumns, view: SetView, rows: EventRows | None = None, details: BatchDetails | None = None
+    ) -> _Found:
+        table = to_table(events, self.time_type, self.keys, view)
+        holds = self._behave(view).holds_back if self.options.held_back is None else self.options.held_back
+        if holds:
+            n_held = np.zeros(len(events), np.int64) if rows is None or rows.n_held is None else rows.n_held
+            table = table.append_column(HELD_BACK, pa.array(n_held))
+        if rows is not None and self.details:
+            table = self.details.add_to(table, events, rows, details, self.keys, view)
+        return _Found(table)
+
+    def _find_seen(self, moves: Moves) -> Moments:
+        """By move: the moment at which its key was last compared with the queries of its version."""
+        return np.maximum(self.keys.times[moves.slots], self.deadlines.read(moves.slots).seen)
 
     def _settle(
-        self, view: SetView, moves: Moves, rows_of: RowsOf, seen: NDArray[np.int32], events: Events
-    ) -> EventColumns:
-        """The events after margins and dwell times. Open pairs change at the end."""
+        self,
+        view: SetView,
+        moves: Moves,
+        rows_of: RowsOf,
+        seen: NDArray[np.int32],
+        events: Events,
+        details: BatchDetails | None,
+    ) -> tuple[EventColumns, SetView, EventRows]:
+        """The events after margins and dwell times, with their rows. Open pairs change at the end."""
         is_touched = np.zeros(len(self.keys), np.bool_)
         is_touched[moves.slots] = True
         staying = []
-        if self._margins.margins:
+        behaviour = self._behave(view)
+        if self._margins.margins or behaviour.has("margin") or len(self.lingering):
             open_, queries = self._open(view, self.lingering.at(is_touched))
-            events, stays = self._margins.settle(events, moves, rows_of(moves), view, seen, open_.slots, queries)
-            staying.append((self.lingering, stays, moves.times[stays.moves]))
-        times = moves.times[events.moves]
-        dwell = self.options.duration("dwell", self.time_type)
-        if dwell is not None:
-            open_, queries = self._open(view, self.pending.at(is_touched))
-            events, times, stays, since = settle_dwell(
-                events, moves, dwell, open_.slots, queries, open_.times, open_.reasons
+            events, stays = self._margins.settle(
+                events, moves, rows_of(moves), view, seen, open_.slots, queries, behaviour
             )
-            staying.append((self.pending, stays, since))
-        for table, stays, since in staying:
+            staying.append((self.lingering, stays, moves.times[stays.moves], np.zeros(len(stays), np.int64)))
+        times, rows = moves.times[events.moves], EventRows.of(moves, events.moves, details)
+        if behaviour.has("dwell") or len(self.pending):
+            open_, queries = self._open(view, self.pending.at(is_touched))
+            dwells, open_dwells = (behaviour.durations("dwell", each) for each in (events.queries, queries))
+            settled = settle_dwell(events, rows.ordinals, moves, dwells, open_dwells, open_, queries)
+            staying.append((self.pending, settled.stays, settled.since, settled.staying_ordinals))
+            events, times = settled.events, settled.times
+            caused = EventRows.of(moves, events.moves, details).rows
+            last = EventRows.last_rows(moves, events.moves)
+            rows = EventRows(np.where(settled.is_delayed, last, caused), settled.ordinals)
+        for table, stays, since, ordinals in staying:
             table.take(is_touched)
             if len(stays):
-                table.put(KeyQueryPairs(moves.slots[stays.moves], view.ids_of(stays.queries), since, stays.reasons))
-        return EventColumns(moves.slots[events.moves], times, events.queries, events.kinds, events.reasons)
+                slots, ids = moves.slots[stays.moves], view.ids_of(stays.queries)
+                table.put(KeyQueryPairs(slots, ids, since, stays.reasons, ordinals))
+        columns = _columns(events, moves, times)
+        if not behaviour.holds_back and not len(self.cooling):
+            return columns, view, rows
+        epochs = count_expiries(moves)
+        last_epochs = find_last_epochs(moves, epochs, len(self.keys))
+        latest = self.keys.times.copy()
+        latest[moves.slots] = moves.times  # the last move of a key is written last
+        return self._hold_back(view, columns, rows, is_touched, epochs[events.moves], last_epochs, latest)
+
+    def _hold_back(
+        self,
+        view: SetView,
+        events: EventColumns,
+        rows: EventRows,
+        is_touched: NDArray[np.bool_],
+        epochs: NDArray[np.int32],
+        last_epochs: NDArray[np.int32],
+        latest: NDArray[Any],
+    ) -> tuple[EventColumns, SetView, EventRows]:
+        """The events after cooldown and once. `epochs` tells how often the key of each expired before.
+
+        `last_epochs` and `latest` have the last such number and the latest time by slot.
+        """
+        behaviour = self._behave(view)
+        open_, queries = self._open(view, self.cooling.at(is_touched))
+        told = Told(
+            *(events.slots, events.queries, events.kinds, events.times, epochs),
+            behaviour.durations("cooldown", events.queries),
+            behaviour.are_once(events.queries),
+        )
+        opened = Cooling(open_.slots, queries, open_.times.astype(events.times.dtype), open_.reasons, open_.ordinals)
+        held = hold_back(told, opened, last_epochs)
+        kept, chosen = held.cooling, np.flatnonzero(held.is_reported)
+        cooldowns, are_once = behaviour.durations("cooldown", kept.queries), behaviour.are_once(kept.queries)
+        is_open = are_once | (kept.n_held > 0) | (kept.states > 0) | (kept.times + cooldowns > latest[kept.slots])
+        kept = kept.take(np.flatnonzero(is_open & (are_once | (cooldowns >= 0))))
+        self.cooling.take(is_touched)
+        if len(kept.slots):
+            ids = view.ids_of(kept.queries)
+            self.cooling.put(KeyQueryPairs(kept.slots, ids, kept.times, kept.states, kept.n_held))
+        self.n_held_back += held.n_dropped
+        n_held = held.n_held[chosen]
+        return events.take(chosen), view, EventRows(rows.rows[chosen], rows.ordinals[chosen], n_held)
+
+    def _behave(self, view: SetView) -> Behaviour:
+        """The options of the queries at this version."""
+        if self._behaviour is None or not self._behaviour.is_of(view, self.time_type):
+            self._behaviour = Behaviour(view, self.options, self.time_type)
+        return self._behaviour
 
     def _open(self, view: SetView, pairs: KeyQueryPairs) -> tuple[KeyQueryPairs, NDArray[np.int32]]:
         """Open pairs with the numbers of their queries, without those of forgotten queries."""
         queries = view.number(pairs.ids) if len(pairs) else np.empty(0, np.int32)
         known = np.flatnonzero(view.is_known(queries))
-        return KeyQueryPairs(pairs.slots[known], None, pairs.times[known], pairs.reasons[known]), queries[known]
+        some = KeyQueryPairs(pairs.slots[known], None, pairs.times[known], pairs.reasons[known], pairs.ordinals[known])
+        return some, queries[known]
 
-    def _remember(self, moves: Moves, batch: KeyedRows, version: int) -> None:
+    def _follow_time(self, view: SetView, moves: Moves, batch: KeyedRows | None) -> tuple[Moves, Moments]:
+        """The moves, with those that time makes between them; and the next moments of the rows that were examined."""
+        if not view.moments:
+            return moves, np.empty(0, np.int64)
+        following, stops = self._following(view), self.options.cross
+        rows_of = partial(self._join_rows, batch=batch)
+        return follow_time(moves, self.keys, self.deadlines, following, rows_of, stops=stops)
+
+    def _following(self, view: SetView) -> Following:
+        """The moving bounds of the queries, and of their copies that margins widen."""
+        behaviour = self._behave(view)
+        self._margins.use(behaviour)
+        return self._moving.of(view.parts, self._margins.widen if behaviour.has("margin") else None)
+
+    def now_of(self, slot: int) -> int:
+        """The moment that a key has reached: by its rows, by time that moved it, or by `advance`."""
+        moment = int(read_reached(self.keys, self.deadlines, np.array([slot], np.int32))[0])
+        return moment if self.deadlines.reached is None else max(moment, self.deadlines.reached)
+
+    def _rows_at(self, view: SetView, batch: KeyedRows | None) -> RowsOf:
+        """The rows of moves, with their moments."""
+
+        def rows_of(some: Moves) -> dict[str, Column]:
+            rows = self._join_rows(some, batch)
+            if some.passed is None:
+                return rows
+            return with_moment(rows, view.moments, some.passed.moments, len(some.passed.moments))
+
+        return rows_of
+
+    def _remember(self, view: SetView, moves: Moves, batch: KeyedRows, details: BatchDetails) -> None:
+        slots, rows, times = moves.kept_slots, moves.kept, moves.latest_times
         lasts = moves.lasts
-        slots, rows = moves.kept_slots[lasts], moves.kept[lasts]
+        if len(lasts) < len(slots):
+            slots, rows, times = slots[lasts], rows[lasts], times[lasts]
         columns = {name: column.take(rows) for name, column in batch.columns.items()}
-        self.keys.put_some(slots, moves.latest_times[lasts], np.full(len(slots), version, np.int32), columns)
+        self.keys.put_some(slots, times, np.full(len(slots), view.versions.current, np.int32), columns)
+        if self.details:
+            self.details.put(slots, details.take(rows))
         self.changes.note(slots)
+        if moves.passed is not None:
+            moments = moves.passed.moments[len(moves.known) + lasts]
+            self.deadlines.put(slots, moments, moments, moments)
+            self.deadlines.put_nexts(slots, self._following(view).find_next(columns, moments))
+
+    def _pass_time(
+        self, view: SetView, now: Any, most: int, silent: NDArray[np.int32]
+    ) -> Generator[pa.Table, None, list[_Passed]]:
+        """The events of keys that bounds pass, up to `now`. Returns what must be remembered afterwards."""
+        passed: list[_Passed] = []
+        if not view.moments:
+            return passed
+        due = np.setdiff1d(self.deadlines.take_until(now), silent)
+        due = due[self.keys.has_row[due]]
+        for start in range(0, len(due), KEYS_AT_ONCE):
+            slots = due[start : start + KEYS_AT_ONCE]
+            with limited(self.threads):
+                moves, nexts = self._follow_time(view, Moves.away(slots, np.full(len(slots), now)), None)
+            moves = moves.at(np.flatnonzero(moves.after >= 0))
+            passed.append(_Passed(slots, nexts, moves.slots, moves.times))
+            yield from self._find_all(view, moves, None, None, most)
+        return passed
+
+    def _remember_passed(self, passed: _Passed, now: Any, version: int) -> None:
+        slots, reached = passed.slots, read_reached(self.keys, self.deadlines, passed.slots)
+        np.maximum.at(reached, np.searchsorted(slots, passed.moved_slots), passed.moments)
+        is_current = self.keys.versions[slots] == version
+        seen = np.where(is_current, reached, self.deadlines.read(slots).seen)
+        self.deadlines.put(slots, seen, reached, np.full(len(slots), now))
+        self.deadlines.put_nexts(slots, passed.nexts)
+        self.changes.note(np.unique(passed.moved_slots))
+        self.n_passed += len(passed.moved_slots)
 
     def _find_expired(self, view: SetView, clock: Any, most: int) -> Generator[pa.Table, None, NDArray[np.int32]]:
         """The events of expired keys. Returns their slots, which must be freed afterwards."""
-        expire_after = self.options.duration("expire_after", self.time_type)
+        expire_after = self._behave(view).expire_after
         if expire_after is None:
             return np.empty(0, np.int32)
         keys = self.keys
@@ -358,7 +562,8 @@ class BorderMonitor:
         silent = np.flatnonzero(keys.has_row[used] & (clock - keys.times[used] > expire_after)).astype(np.int32)
         if len(silent):
             moves = Moves.away(silent, (keys.times[silent] + expire_after).astype(keys.times.dtype))
-            yield from self._find_all(view, moves, None, most)
+            moves, _ = self._follow_time(view, moves, None)
+            yield from self._find_all(view, moves, None, None, most)
         return silent
 
     def _free(self, silent: NDArray[np.int32]) -> None:
@@ -366,8 +571,10 @@ class BorderMonitor:
         if not len(silent):
             return
         keys = self.keys
-        self.changes.note_freed(keys.keys.take(silent))
+        freed = keys.keys.take(silent)
         keys.free(silent)
+        self.details.free(silent)
+        self.changes.note_freed(freed, keys.n_with_row)
         self.pack()
 
     def pack(self) -> None:
@@ -377,20 +584,47 @@ class BorderMonitor:
             self.changes.move_slots(moved)
             self.lingering.move_slots(moved)
             self.pending.move_slots(moved)
+            self.cooling.move_slots(moved)
+            self.details.move_slots(moved)
+            self.deadlines.move_slots(moved)
 
     def _report_dwelt(self, view: SetView, now: Any, most: int) -> Iterator[pa.Table]:
-        dwell = self.options.duration("dwell", self.time_type)
-        pairs = self.pending.take_until(now - dwell) if dwell is not None else self.pending.take_until(-np.inf)
-        self.changes.note(np.unique(pairs.slots))
-        pairs, queries = self._open(view, pairs)
+        pairs, queries = self._take_dwelt(view, now)
         order = np.argsort(pairs.times, kind="stable")
-        times = (pairs.times[order] + (dwell or 0)).astype(self.keys.times.dtype)
-        kinds = np.full(len(order), ENTER, np.int8)
-        events = EventColumns(pairs.slots[order], times, queries[order], kinds, pairs.reasons[order].astype(np.int8))
-        table = to_table(events, self.time_type, self.keys, view)
+        slots, kinds = pairs.slots[order], np.full(len(order), ENTER, np.int8)
+        events = EventColumns(slots, pairs.times[order], queries[order], kinds, pairs.reasons[order].astype(np.int8))
+        rows = EventRows(-1 - slots.astype(np.int64), pairs.ordinals[order])
+        if self._behave(view).holds_back or len(self.cooling):
+            is_touched = np.zeros(len(self.keys), np.bool_)
+            is_touched[slots] = True
+            none = np.zeros(len(order), np.int32)
+            last, latest = np.zeros(len(self.keys), np.int32), np.full(len(self.keys), now)
+            events, view, rows = self._hold_back(view, events, rows, is_touched, none, last, latest)
+        table = self._to_table(events, view, rows).table
         n_rows = max(1, most // EVENT_BYTES)
         for start in range(0, max(1, table.num_rows), n_rows):
             yield table.slice(start, n_rows)
+
+    def _take_dwelt(self, view: SetView, now: Any) -> tuple[KeyQueryPairs, NDArray[np.int32]]:
+        """Remove and return the enters whose dwell time is over, with the time when it was, and their queries."""
+        everything = self.pending.at(np.ones(len(self.keys), np.bool_))
+        queries = view.number(everything.ids) if len(everything) else np.empty(0, np.int32)
+        dwells = np.maximum(self._behave(view).durations("dwell", np.maximum(queries, 0)), 0)
+        due = self.pending.take_pairs(everything.times <= now - dwells)
+        self.changes.note(np.unique(due.slots))
+        due_dwells = dwells[everything.times <= now - dwells]
+        ends = (due.times + due_dwells).astype(self.keys.times.dtype)
+        return self._open(view, replace(due, times=ends))
+
+
+@dataclass(frozen=True)
+class _Passed:
+    """Keys for which time passed, with their next moments; and the moves that it made, by slot and moment."""
+
+    slots: NDArray[np.int32]
+    nexts: Moments
+    moved_slots: NDArray[np.int32]
+    moments: Moments
 
 
 @dataclass(frozen=True)
@@ -401,17 +635,27 @@ class _Found:
 
     @property
     def nbytes(self) -> int:
-        return EVENT_BYTES * int(self.table.num_rows)
+        return table_bytes(self.table)
+
+
+def table_bytes(table: pa.Table) -> int:
+    """The memory of a table of events, without its dictionaries."""
+    return EVENT_BYTES * int(table.num_rows) + details_bytes(table)
+
+
+def _columns(events: Events, moves: Moves, times: NDArray[Any]) -> EventColumns:
+    return EventColumns(moves.slots[events.moves], times, events.queries, events.kinds, events.reasons)
 
 
 def _join(pieces: Generator[pa.Table, None, None], other: str) -> pa.Table:
     """All pieces as one table. Raises AnswerError if they exceed the limit on answers, and advises `other`."""
     tables: list[pa.Table] = []
-    n_events = 0
+    n_events = n_bytes = 0
     with closing(pieces):
         for table in pieces:
             n_events += table.num_rows
-            if EVENT_BYTES * n_events > max_answer_bytes():
+            n_bytes += table_bytes(table)
+            if n_bytes > max_answer_bytes():
                 advice = f"pass fewer rows at once, or get the events with {other}"
                 raise too_large(f"has at least {count(n_events, 'event')}", advice)
             tables.append(table)

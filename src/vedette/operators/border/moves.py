@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.native.kernels import kernel
+from vedette.operators.border.events import EXPIRED, FIRST, MOVED, TIME
 from vedette.operators.border.key_state import KeyState
+from vedette.operators.border.row_moments import RowMoments
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Moves:
     kept_slots: NDArray[np.int32]
     latest_times: NDArray[Any]  # by row kept: the latest time of its key so far; for a late row, that of an earlier row
     n_late: int
+    passed: RowMoments | None = None  # by row: its moment, if queries use now()
 
     def __len__(self) -> int:
         return len(self.before)
@@ -50,14 +53,11 @@ class Moves:
         first_known, end_known = _bounds(before, after, 0, n_known)
         first, end = _bounds(before, after, n_known, n_known + len(self.kept))
 
-        def renumber(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-            first_kept = first - (end_known - first_known)
-            return np.where(rows < 0, -1, rows - np.where(rows < n_known, first_known, first_kept))
-
+        first_kept = first - (end_known - first_known)
         known, kept = slice(first_known, end_known), slice(first - n_known, end - n_known)
         return Moves(
-            renumber(before),
-            renumber(after),
+            _renumber(before, n_known, first_known, first_kept),
+            _renumber(after, n_known, first_known, first_kept),
             self.slots[start:stop],
             self.times[start:stop],
             self.known[known],
@@ -65,19 +65,44 @@ class Moves:
             self.kept_slots[kept],
             self.latest_times[kept],
             0,
+            None if self.passed is None else self.passed.slices(known, slice(first, end)),
         )
 
     def at(self, chosen: NDArray[np.int64]) -> Moves:
         """Any of the moves, with the rows that they refer to."""
         before, after = self.before[chosen], self.after[chosen]
-        rows = np.unique(np.concatenate([before, after]))
-        rows = rows[rows >= 0]
+        rows = np.sort(np.concatenate([before, after]))  # np.unique takes several times as long
+        rows = rows[(rows >= 0) & (np.diff(rows, prepend=-1) > 0)]
         before, after = (np.where(each < 0, -1, np.searchsorted(rows, each)) for each in (before, after))
         n_known = int(np.searchsorted(rows, len(self.known)))
         kept = rows[n_known:] - len(self.known)
         known, kept_slots = self.known[rows[:n_known]], self.kept_slots[kept]
         slots, times = self.slots[chosen], self.times[chosen]
-        return Moves(before, after, slots, times, known, self.kept[kept], kept_slots, self.latest_times[kept], 0)
+        passed = None if self.passed is None else self.passed.take(rows)
+        return Moves(
+            before, after, slots, times, known, self.kept[kept], kept_slots, self.latest_times[kept], 0, passed
+        )
+
+    def find_versions(self, versions: NDArray[np.int32], current: int) -> NDArray[np.int32]:
+        """By move: the version of its old row, given those of the known rows by slot. Rows of the batch are current."""
+        return _find_versions(self.before, self.known, versions, current)
+
+    @property
+    def are_of_time(self) -> NDArray[np.bool_]:
+        """By move: whether the row stays and time passes."""
+        return np.zeros(len(self), np.bool_) if self.passed is None else self.passed.are_repeated(self.after)
+
+    @property
+    def reasons(self) -> NDArray[np.int8]:
+        """By move: why queries are entered and left. A first row only enters, and a last row only leaves."""
+        reasons = np.where(self.before < 0, FIRST, np.where(self.after < 0, EXPIRED, MOVED)).astype(np.int8)
+        reasons[self.are_of_time] = TIME
+        return reasons
+
+    @property
+    def have_one_reason(self) -> bool:
+        """Whether every move is from one row of a key to another."""
+        return not self.lacks_rows and (self.passed is None or not self.passed.is_repeated.any())
 
     @cached_property
     def lacks_rows(self) -> bool:
@@ -144,6 +169,27 @@ def find_moves(
             before[second] = -1
             after[first] = -1
     return Moves(before, after, move_slots, move_times, known, kept, kept_slots, latest_times, len(order) - n_kept)
+
+
+@kernel
+def _find_versions(
+    before: NDArray[np.int64], known: NDArray[np.int32], versions: NDArray[np.int32], current: int
+) -> NDArray[np.int32]:
+    found = np.full(len(before), current, np.int32)
+    for move in range(len(before)):
+        if 0 <= before[move] < len(known):
+            found[move] = versions[known[before[move]]]
+    return found
+
+
+@kernel
+def _renumber(rows: NDArray[np.int64], n_known: int, first_known: int, first_kept: int) -> NDArray[np.int64]:
+    """Rows with numbers from `first_known` on if they are known, else from `first_kept` on."""
+    numbers = np.empty(len(rows), np.int64)
+    for i in range(len(rows)):
+        row = rows[i]
+        numbers[i] = -1 if row < 0 else row - (first_known if row < n_known else first_kept)
+    return numbers
 
 
 @kernel

@@ -5,14 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.data.columns import Column
 from vedette.data.ids import INTEGER, STRING
+from vedette.data.list_texts import load_column, save_column
 from vedette.errors import QueryError, SnapshotError
 from vedette.native.damage import check, check_shape, check_type, check_within
+from vedette.operators.border.deadlines import no_deadlines
+from vedette.operators.border.event_details import BatchDetails
 from vedette.operators.border.events import REASONS
 from vedette.operators.border.pair_table import KeyQueryPairs, PairTable
+from vedette.operators.border.stored_state import with_ordinals
+from vedette.operators.carried_rows import from_stream, to_stream
 from vedette.operators.state import Content, History, MonitorState, is_whole
 from vedette.operators.state_checks import (
     check_clock,
@@ -27,7 +32,7 @@ from vedette.operators.state_checks import (
 if TYPE_CHECKING:
     from vedette.operators.border.monitor import BorderMonitor
 
-_PAIRS = ("lingering", "pending")  # tables of pairs, by the name of the monitor's attribute
+_PAIRS = ("lingering", "pending", "cooling")  # tables of pairs, by the name of the monitor's attribute
 
 
 class BorderState(MonitorState["BorderMonitor"]):
@@ -53,13 +58,16 @@ class BorderState(MonitorState["BorderMonitor"]):
             "freed": freed,
             "times": keys.times[slots],
             "versions": keys.versions[slots],
-            "rows": {name: [column.values, column.valid] for name, column in keys.rows(slots).items()},
+            "deadlines": monitor.deadlines.save(slots),
+            "rows": {name: save_column(column) for name, column in keys.rows(slots).items()},
             **{name: _write_pairs(getattr(monitor, name), is_chosen, slots) for name in _PAIRS},
+            **_write_details(monitor, slots),
         }
         return {
             "delays": _delays(monitor),
             "time_type": monitor.time_type,
             "clock": monitor.clock,
+            "reached": monitor.deadlines.reached,
             "counts": [monitor.n_late, monitor.n_null_keys, monitor.n_failed],
             "parts": {"keys": part},
         }
@@ -69,6 +77,7 @@ class BorderState(MonitorState["BorderMonitor"]):
         check(content["delays"].keys() == _delays(monitor).keys(), "the options of a state are incomplete")
         check_type(content["time_type"], str, "the type of times")
         check_clock(content["clock"], content["time_type"])
+        check_clock(content.get("reached"), content["time_type"])
         check(len(content["counts"]) == 3, "the counts of a state are incomplete")
         for counted in content["counts"]:
             check_count(counted, "a count of a state")
@@ -82,13 +91,23 @@ class BorderState(MonitorState["BorderMonitor"]):
         check_type(part["versions"], NDArray[np.int32], "the versions of keys")
         check_shape(part["versions"], (n,), "the versions of keys")
         check_within(part["versions"], 0, content["history"][0], "the versions of keys")
+        check(len(part.get("deadlines") or no_deadlines(0)) == 3, "the deadlines of keys are incomplete")
+        for moments in part.get("deadlines") or ():
+            check_type(moments, NDArray[np.int64], "the deadlines of keys")
+            check_shape(moments, (n,), "the deadlines of keys")
         for name, (values, valid) in part["rows"].items():
             field = monitor.queries.schema.find(name)
             check(field is not None and field.name == name, "a state has an unknown field")
             assert field is not None
             read_column(values, valid, field.type, n)
         for name in _PAIRS:
-            _validate_pairs(monitor, part[name], n, content["time_type"])
+            if name in part:  # states of earlier versions have no cooldowns
+                _validate_pairs(monitor, part[name], n, content["time_type"])
+        if part.get("carried") is not None:
+            from_stream(part["carried"], n)
+        if part.get("ordinals") is not None:
+            check_type(part["ordinals"], NDArray[np.int64], "the ordinals of keys")
+            check_shape(part["ordinals"], (n,), "the ordinals of keys")
 
     def check_fits(self, monitor: BorderMonitor, content: Content) -> None:
         version, forgotten = content["history"][0], monitor.queries.forgotten_version
@@ -112,6 +131,7 @@ class BorderState(MonitorState["BorderMonitor"]):
         if content["time_type"]:
             monitor.set_time_type(content["time_type"])
         monitor.clock = content["clock"]
+        monitor.deadlines.reached = content.get("reached")  # states from before now() have neither this nor deadlines
         monitor.n_late, monitor.n_null_keys, monitor.n_failed = content["counts"]
         keys, part = monitor.keys, content["parts"]["keys"]
         for freed in part["freed"]:
@@ -129,11 +149,20 @@ class BorderState(MonitorState["BorderMonitor"]):
 def _write_pairs(table: PairTable, is_chosen: NDArray[np.bool_], slots: NDArray[np.int32]) -> list[Any]:
     """Pairs of the chosen keys; the position of a key among the saved ones replaces its slot."""
     pairs = table.at(is_chosen)
-    return [np.searchsorted(slots, pairs.slots).astype(np.int32), pairs.ids, pairs.times, pairs.reasons]
+    positions = np.searchsorted(slots, pairs.slots).astype(np.int32)
+    return [positions, pairs.ids, pairs.times, pairs.reasons, pairs.ordinals]
+
+
+def _write_details(monitor: BorderMonitor, slots: NDArray[np.int32]) -> Content:
+    """The columns that events have, and the ordinals, of last rows; nothing that the monitor does not need."""
+    details, at = monitor.details, monitor.details.at(slots)
+    return ({"carried": to_stream(at.table)} if details.carried else {}) | (
+        {"ordinals": at.ordinals} if details.has_ids else {}
+    )
 
 
 def _validate_pairs(monitor: BorderMonitor, pairs: Any, n_keys: int, time_type: str) -> None:
-    positions, ids, times, reasons = pairs
+    positions, ids, times, reasons, ordinals = with_ordinals(pairs)
     check_type(positions, NDArray[np.int32], "the keys of pairs")
     n = len(positions)
     check_shape(positions, (n,), "the keys of pairs")
@@ -145,6 +174,8 @@ def _validate_pairs(monitor: BorderMonitor, pairs: Any, n_keys: int, time_type: 
     check_type(reasons, NDArray[np.int8], "the reasons of pairs")
     check_shape(reasons, (n,), "the reasons of pairs")
     check_within(reasons, 0, len(REASONS) - 1, "the reasons of pairs")
+    check_type(ordinals, NDArray[np.int64], "the ordinals of pairs")
+    check_shape(ordinals, (n,), "the ordinals of pairs")
 
 
 def _delays(monitor: BorderMonitor) -> dict[str, bool]:
@@ -158,11 +189,27 @@ def _put_keys(monitor: BorderMonitor, part: Content) -> None:
     slots = keys.find_slots(part["keys"])
     _drop_pairs(monitor, slots)
     keys.use_fields([each for each in monitor.queries.schema if each.name in part["rows"] or each.name in keys.columns])
-    rows = {name: Column(values, valid) for name, (values, valid) in part["rows"].items()}
+    types = {each.name: each.type for each in monitor.queries.schema}
+    rows = {name: load_column(values, valid, types[name]) for name, (values, valid) in part["rows"].items()}
     keys.put_some(slots, part["times"], part["versions"], rows)
+    monitor.deadlines.load(slots, part.get("deadlines"))
     for name in _PAIRS:
-        positions, ids, times, reasons = part[name]
-        getattr(monitor, name).put(KeyQueryPairs(slots[positions], ids, times, reasons))
+        if name in part:
+            positions, *columns = with_ordinals(part[name])
+            getattr(monitor, name).put(KeyQueryPairs(slots[positions], *columns))
+    _put_details(monitor, slots, part)
+
+
+def _put_details(monitor: BorderMonitor, slots: NDArray[np.int32], part: Content) -> None:
+    """Columns that the state does not have are null, and ordinals 0."""
+    if not monitor.details:
+        return
+    saved, names = part.get("carried"), monitor.options.carried
+    table = None if saved is None else from_stream(saved)
+    known = {} if table is None else {name: table[name] for name in names if name in table.column_names}
+    columns = [known.get(name, pa.chunked_array([pa.nulls(len(slots))])) for name in names]
+    ordinals = part.get("ordinals", np.zeros(len(slots), np.int64))
+    monitor.details.put(slots, BatchDetails(pa.Table.from_arrays(columns, names=list(names)), ordinals, ordinals))
 
 
 def _drop_pairs(monitor: BorderMonitor, slots: NDArray[np.int32]) -> None:

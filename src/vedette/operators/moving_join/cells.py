@@ -134,18 +134,26 @@ def order_by_cell(found: Int32s, shape: Int64s) -> Int32s:
 
 
 @kernel
-def insert(rows: Doubles, slots: Int32s, since: float, cells: Cells, n_used: int) -> int:
-    """Add boxes: the number of places in use then, or -1 if there are not enough.
+def insert(rows: Doubles, slots: Int32s, since: float, cells: Cells, n_used: int, done: int) -> tuple[int, int]:
+    """Add the boxes of `slots[done:]` while there is room: the places in use then, and how many slots are done.
 
     An entry goes to the end of its kind; the first entry of each later kind moves to the end of that kind.
     """
     geometry, shape, bounds, limits, entries, boxes, spans = cells
     found = find_cells(rows, slots, since, geometry, shape)
-    for i in range(len(slots)):
+    for i in range(done, len(slots)):
         _prefetch_cells(found, i + SOON, i + NEXT, shape, bounds, entries, boxes)
         slot = slots[i]
         x_low, x_high, x0, x1 = _sweep(rows, slot, shape[2], since, geometry[0], geometry[2], shape[0])
         y_low, y_high, y0, y1 = _sweep(rows, slot, shape[3], since, geometry[1], geometry[3], shape[1])
+        n_needed = n_used
+        for y in range(y0, y1 + 1):
+            for x in range(x0, x1 + 1):
+                c = y * shape[0] + x
+                if bounds[c, 4] == limits[c]:
+                    n_needed += _room_of(c, bounds)
+        if n_needed > len(entries):
+            return n_used, i
         spans[slot, 0], spans[slot, 1], spans[slot, 2], spans[slot, 3] = x0, x1, y0, y1
         end = _end_of(rows, slot, geometry[4])
         for y in range(y0, y1 + 1):
@@ -153,8 +161,6 @@ def insert(rows: Doubles, slots: Int32s, since: float, cells: Cells, n_used: int
                 c, kind = y * shape[0] + x, _kind(x == x0, y == y0)
                 if bounds[c, 4] == limits[c]:
                     n_used = _move_cell(c, bounds, limits, entries, boxes, n_used)
-                    if n_used < 0:
-                        return -1
                 hole = bounds[c, 4]
                 bounds[c, 4] += 1
                 for k in range(3, kind, -1):
@@ -164,7 +170,19 @@ def insert(rows: Doubles, slots: Int32s, since: float, cells: Cells, n_used: int
                 entries[hole] = slot
                 boxes[hole, 0], boxes[hole, 1], boxes[hole, 2], boxes[hole, 3] = x_low, x_high, y_low, y_high
                 boxes[hole, 4] = end
-    return n_used
+    return n_used, len(slots)
+
+
+@kernel
+def copy_entries(old: Cells, bounds: Int32s, entries: Int32s, boxes: Singles) -> None:
+    """Copy the entries of all cells to new places, which begin at `bounds[c, 0]`."""
+    _, _, old_bounds, _, old_entries, old_boxes, _ = old
+    for c in range(len(bounds)):
+        shift = bounds[c, 0] - old_bounds[c, 0]
+        for place in range(old_bounds[c, 0], old_bounds[c, 4]):
+            entries[place + shift] = old_entries[place]
+            for k in range(5):
+                boxes[place + shift, k] = old_boxes[place, k]
 
 
 @kernel
@@ -345,15 +363,19 @@ def _copy(place: int, to: int, entries: Int32s, boxes: Singles) -> None:
 
 
 @kernel
+def _room_of(c: int, bounds: Int32s) -> int:
+    """The places that a cell gets when it is moved."""
+    return 2 * (bounds[c, 4] - bounds[c, 0]) + 8  # type: ignore[no-any-return]
+
+
+@kernel
 def _move_cell(c: int, bounds: Int32s, limits: Int32s, entries: Int32s, boxes: Singles, n_used: int) -> int:
-    """Move a cell to where it has room for twice its entries; the number of places in use then, or -1."""
-    room = 2 * (bounds[c, 4] - bounds[c, 0]) + 8
-    if n_used + room > len(entries):
-        return -1
+    """Move a cell to where it has room for twice its entries; the number of places in use then."""
+    room = _room_of(c, bounds)
     shift = n_used - bounds[c, 0]
     for place in range(bounds[c, 0], bounds[c, 4]):
         _copy(place, place + shift, entries, boxes)
     for k in range(5):
         bounds[c, k] += shift
     limits[c] = n_used + room
-    return n_used + room  # type: ignore[no-any-return]
+    return n_used + room

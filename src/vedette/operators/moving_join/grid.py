@@ -2,8 +2,9 @@
 
 Two layers, after Tsitsigkos and Mamoulis: an object is listed in every cell that its box touches, and the objects of a
 cell are grouped by whether their box begins there, along each axis. So a look-up reads every candidate once, without a
-list of those seen before. Cells have free room, and objects are inserted and removed one by one. The grid is rebuilt
-from time to time, because boxes get shorter as time passes. Boxes are in single precision, rounded outwards.
+list of those seen before. Cells have free room, and objects are inserted and removed one by one. Entries are copied to
+other places when the room is used up. The grid is rebuilt from time to time, because boxes get shorter as time passes.
+Boxes are in single precision, rounded outwards.
 
 Two axes are enough for three dimensions: those along which boxes are shortest.
 """
@@ -28,6 +29,7 @@ TAIL = 0.01  # this share of the objects may be outside at each end; they are in
 WIDE = 1.25  # the width of cells in mean widths of boxes; between 1 and 2 it hardly matters
 FEW = 1000  # more look-ups than this are ordered by cell
 NARROWEST = 1e-100  # an axis with a smaller extent has one cell
+GROWN = 2  # with more entries than this many times those of the build, cells of another size are chosen
 CROWD = 8  # the most entries per object, on average
 PIECE_OBJECTS = 1 << 11  # at least, of those that a thread looks up
 
@@ -38,6 +40,7 @@ class SweptGrid:
 
     cells: Cells
     n_used: int  # places in use
+    n_built: int  # entries when the grid was built
     expected: float = 4.0  # pairs per object in recent look-ups
 
     @property
@@ -75,17 +78,36 @@ class SweptGrid:
         slots = slots[cells.order_by_cell(spans[slots], shape)]
         cells.fill(rows, slots, since, geometry, shape, bounds, entries, boxes)
         expected = cls.expected if old is None else old.expected
-        return cls(Cells(geometry, shape, bounds, limits, entries, boxes, spans), n_used, expected)
+        return cls(Cells(geometry, shape, bounds, limits, entries, boxes, spans), n_used, n_entries, expected)
 
     def insert(self, rows: NDArray[np.float64], slots: NDArray[np.int32], since: float) -> bool:
-        """Insert new objects. Returns False if there is no room; the grid must not be used then."""
+        """Insert new objects. Returns False if the grid must be built again, because its cells have become crowded."""
         n = len(self.cells.spans)
         if n < len(rows):
             spans = np.full((len(rows), 4), -1, np.int32)
             spans[:n] = self.cells.spans
             self.cells = self.cells._replace(spans=spans)
-        self.n_used = cells.insert(rows, slots, since, plain_tuple(self.cells), self.n_used)
-        return self.n_used >= 0
+        done = 0
+        while True:
+            self.n_used, done = cells.insert(rows, slots, since, plain_tuple(self.cells), self.n_used, done)
+            if done == len(slots):
+                return True
+            if not self._spread():
+                return False
+
+    def _spread(self) -> bool:
+        """Make free room in every cell. Returns False if there are many more entries than when the grid was built."""
+        old = self.cells
+        bounds, limits = np.zeros_like(old.bounds), np.zeros_like(old.limits)
+        bounds[:, 1:] = np.diff(old.bounds, axis=1)
+        if bounds.sum() > GROWN * self.n_built + 64:
+            return False
+        n_used = cells.leave_room(bounds, limits)
+        room = n_used + n_used // 4 + 64
+        entries, boxes = np.empty(room, np.int32), np.empty((room, 5), np.float32)
+        cells.copy_entries(plain_tuple(old), bounds, entries, boxes)
+        self.cells, self.n_used = old._replace(bounds=bounds, limits=limits, entries=entries, boxes=boxes), n_used
+        return True
 
     def remove(self, slots: NDArray[np.int32]) -> None:
         """Remove objects; unknown ones are ignored."""

@@ -13,6 +13,7 @@ from vedette.operators.moving_join import motion_rows
 from vedette.operators.moving_join.grid import SweptGrid
 from vedette.operators.moving_join.meetings import Meetings
 from vedette.operators.moving_join.motion_rows import FARTHEST, SIDES, TIME, UNTIL, vanishing_times
+from vedette.operators.slot_log import SlotLog
 
 FEW_FREED = 1024  # this many freed slots are always kept
 SLICES = 16  # of the interval; rows that end in the next slice are listed in advance
@@ -62,7 +63,7 @@ class MovingSet:
         self._grid_time = 0.0
         self._n_lookups = 0  # in the grid
         self.n_rebuilt = 0  # how often the grid was built because there was none
-        self._is_changed: NDArray[np.bool_] | None = None  # by slot: since the last save; None: any may be
+        self.log = SlotLog()
         self._undo: SetUndo | None = None
 
     def __len__(self) -> int:
@@ -80,7 +81,7 @@ class MovingSet:
     @property
     def nbytes(self) -> int:
         own = self.ids.nbytes + self.rows.nbytes + self.lives.nbytes + self.reported.nbytes + self._is_left_out.nbytes
-        return own + sum(each.nbytes for each in (self._grid, self._is_changed) if each is not None)
+        return own + self.log.nbytes + (0 if self._grid is None else self._grid.nbytes)
 
     @property
     def living(self) -> NDArray[np.int32]:
@@ -115,7 +116,7 @@ class MovingSet:
         self._keep(slots)
         self.free(slots[self.lives[slots]])
         self.reported[slots] = reported
-        self._note(slots)
+        self.log.note(slots)
 
     def restore(
         self, ids: NDArray[np.int64] | Any, rows: NDArray[np.float64], reported: NDArray[np.float64], now: float
@@ -125,8 +126,7 @@ class MovingSet:
         if rows[:, UNTIL].min(initial=np.inf) < self._soon_until:
             self._soon = np.concatenate([self._soon, slots])
         self._index(slots, now)
-        self._n_lookups += len(slots)  # as many as when these rows arrived, so the grid is rebuilt as often
-        self._note(slots)
+        self.log.note(slots)
 
     def set_ends(self, slots: NDArray[np.int32], now: float, since: float) -> None:
         """Set the ends of rows: not before `now` if they renew, but never after they vanish.
@@ -141,7 +141,7 @@ class MovingSet:
         if earliest < self._soon_until:
             self._soon = np.concatenate([self._soon, slots])
         self._index(slots, since)
-        self._note(slots)
+        self.log.note(slots)
 
     def free(self, slots: NDArray[np.int32]) -> None:
         """Remove the objects at these slots. Undoing a change restores only what was kept before."""
@@ -149,7 +149,7 @@ class MovingSet:
         self._n -= len(slots)
         if self._grid is not None:
             self._grid.remove(slots)
-        self._note(slots)
+        self.log.note(slots)
 
     def find_ended(self, time: float) -> NDArray[np.int32]:
         """The slots of objects that renew and have ended before a time, which never decreases."""
@@ -229,32 +229,10 @@ class MovingSet:
         moved[kept] = np.arange(len(kept), dtype=np.int32)
         self.ids, self.rows, self.lives, self.reported = ids, self.rows[kept], self.lives[kept], self.reported[kept]
         self._is_left_out = np.zeros(len(kept), np.bool_)
-        self._grid = self._is_changed = None
+        self._grid = None
+        self.log.forget()
         self._soon_until = -np.inf
         return moved
-
-    # What has changed since the state was last saved.
-
-    def begin_log(self) -> None:
-        """Note changes from now on."""
-        self._is_changed = np.zeros(len(self.rows), np.bool_)
-
-    def take_log(self) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
-        """The slots that changed since the last call, each once: those with an object, and those without.
-
-        None if they are not known: slots were packed, or this is the first call.
-        """
-        if self._is_changed is None:
-            self.begin_log()
-            return None
-        slots = np.flatnonzero(self._is_changed).astype(np.int32)
-        self._is_changed[slots] = False
-        lives = self.lives[slots]
-        return slots[lives], slots[~lives]
-
-    def _note(self, slots: NDArray[np.int32]) -> None:
-        if self._is_changed is not None:
-            self._is_changed[slots] = True
 
     # Changes that can be undone.
 
@@ -271,12 +249,10 @@ class MovingSet:
         assert undo is not None, "begin_change comes first"
         for slots, rows, reported, lives, is_changed in reversed(undo.kept):
             self.rows[slots], self.reported[slots], self.lives[slots] = rows, reported, lives
-            if self._is_changed is not None:
-                self._is_changed[slots] = is_changed
+            self.log.restore(slots, is_changed)
         if len(self.ids) > undo.n_ids:
             self.lives[undo.n_ids :] = False
-            if self._is_changed is not None:
-                self._is_changed[undo.n_ids :] = False
+            self.log.drop_from(undo.n_ids)
             ids = Ids()
             ids.append(self.ids.take(np.arange(undo.n_ids)))
             ids.kind = undo.kind
@@ -288,8 +264,8 @@ class MovingSet:
     def _keep(self, slots: NDArray[np.int32]) -> None:
         """Keep the old values of rows that are about to change."""
         if self._undo is not None and len(slots):
-            is_changed = None if self._is_changed is None else self._is_changed[slots]
-            self._undo.kept.append((slots, self.rows[slots], self.reported[slots], self.lives[slots], is_changed))
+            kept = self.rows[slots], self.reported[slots], self.lives[slots], self.log.keep(slots)
+            self._undo.kept.append((slots, *kept))
 
     # Inside.
 
@@ -321,8 +297,6 @@ class MovingSet:
         room = max(n, n_before + n_before // 2)
         self.rows, self.reported = _grown(self.rows, n_before, room), _grown(self.reported, n_before, room)
         self.lives, self._is_left_out = _grown(self.lives, n_before, room), np.zeros(room, np.bool_)
-        if self._is_changed is not None:
-            self._is_changed = _grown(self._is_changed, n_before, room)
 
     def _index(self, slots: NDArray[np.int32], since: float) -> None:
         if self._grid is None:

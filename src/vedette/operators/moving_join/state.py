@@ -81,7 +81,7 @@ class MovingState(MonitorState["MovingJoin"]):
             if len(part["ids"]):
                 objects.restore(part["ids"], part["rows"], part["reported"], join.now)
             objects.pack(join.now)
-            objects.begin_log()
+            objects.log.begin()
             rates.set_numbers(*numbers)
 
 

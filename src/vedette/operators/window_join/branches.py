@@ -51,7 +51,7 @@ class Signature:
                 own = {streams[each] for each in edge.streams}
                 check(set(link.streams) == own, "a link has other streams than its edge")
             check(all(link.kind == SIGN for link in edge.equalities), "an equality is not an equality of two values")
-            check(edge.link is None or edge.link.type.name != "string", "strings have no order here")
+            check(edge.link is None or not edge.link.type.is_text, "strings have no order here")
             if edge.link is not None:
                 own_order = tuple(streams[each] for each in edge.streams)
                 check(edge.link.streams == own_order, "the streams of a link are in the wrong order")
@@ -93,7 +93,12 @@ class Branches:
     @classmethod
     def concat(cls, many: Sequence[Branches]) -> Branches:
         names = cls.__dataclass_fields__
-        return cls(*(np.concatenate([getattr(each, name) for each in many], axis=-1) for name in names))
+        return cls._of([np.concatenate([getattr(each, name) for each in many], axis=-1) for name in names])
+
+    @classmethod
+    def _of(cls, arrays: Sequence[NDArray[Any]]) -> Branches:
+        """Branches whose arrays are contiguous: kernels are compiled for one layout only."""
+        return cls(*map(np.ascontiguousarray, arrays))
 
     def validate(self, signature: Signature, n_queries: int, n_selections: Sequence[int]) -> None:
         """Raise DamageError unless branches from a file are of these queries and selections."""
@@ -112,7 +117,7 @@ class Branches:
         check((self.units >= 0).all() and (self.numbers >= 0).all(), "a window is below 0")
 
     def take(self, chosen: NDArray[Any]) -> Branches:
-        return Branches(*(getattr(self, name)[..., chosen] for name in self.__dataclass_fields__))
+        return self._of([getattr(self, name)[..., chosen] for name in self.__dataclass_fields__])
 
 
 @dataclass(frozen=True)

@@ -216,7 +216,7 @@ class WindowJoin:
     def _lone_edge(self, link: Link) -> Edge:
         """An edge of a single link. Strings have codes instead of keys: they can only be compared for equality."""
         first, second = (self.names.index(name) for name in link.streams)
-        return Edge((first, second), (link,), None) if link.type.name == "string" else Edge((first, second), (), link)
+        return Edge((first, second), (link,), None) if link.type.is_text else Edge((first, second), (), link)
 
     def _keys_of(self, edge: Edge, side: int, stream: int) -> RowKeys:
         """The keys of a stream's rows on one side of an edge. Groups share them."""

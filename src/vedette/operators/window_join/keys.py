@@ -127,7 +127,7 @@ class RowKeys:
                 valid[start : start + len(column)] &= column.valid
             parts.append(read(column.values))
             start += len(column)
-            n_failed += failed
+            n_failed += int(np.count_nonzero(failed))
         return parts[0] if len(parts) == 1 else np.concatenate(parts), n_failed
 
     def order_from(self, place: int) -> NDArray[np.int64]:

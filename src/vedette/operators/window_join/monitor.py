@@ -60,19 +60,19 @@ class JoinMonitor:
         self.time_type = "" if options.has_times else "bigint"
         for stream, time in zip(queries.streams, options.times, strict=True):
             field = None if time is None else queries.schema_of(stream).find(time)
-            if field is not None and field.type.name not in TIME_TYPES:
+            if field is not None and field.type.widest.name not in TIME_TYPES:
                 raise QueryError(
                     f"{time!r} is {field.type}; a time must be a timestamp or a number (bigint or double)",
                     option=f"{stream}_time",
                 )
-            if field is not None and self.time_type not in ("", field.type.name):
+            if field is not None and self.time_type not in ("", field.type.widest.name):
                 raise QueryError(
                     f"{time!r} is {field.type}, but the times of another stream are {self.time_type}; use one type",
                     option=f"{stream}_time",
                 )
             if field is not None:
-                self._check_windows(field.type.name)
-                self.time_type = field.type.name
+                self._check_windows(field.type.widest.name)
+                self.time_type = field.type.widest.name
         if not options.has_times:
             self._check_windows("")
         for stream, id_ in zip(queries.streams, options.ids, strict=True):

@@ -8,6 +8,7 @@ after its first row, and many rows at once are cheaper than one by one. Readers 
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,12 +16,14 @@ from numpy.typing import NDArray
 
 from vedette.native.buffers import grown
 from vedette.native.kernels import kernel
+from vedette.native.threads import count_pieces, cut, run_pieces
 
 SMALL_ARENA = 4096
+PIECE_ARRIVALS = 1 << 14  # at least, that a thread inserts
 
 
 class Arrivals(NamedTuple):
-    """New rows by list: those of `lists[i]` are `rows[starts[i] : starts[i + 1]]`, ordered by code and key."""
+    """New rows by list, each list once: `lists[i]` gets `rows[starts[i] : starts[i + 1]]`, ordered by code and key."""
 
     lists: NDArray[np.int32]
     starts: NDArray[np.int64]
@@ -86,14 +89,21 @@ class OrderedLists:
         self, arrivals: Arrivals, codes: NDArray[np.int32], keys: NDArray[np.int64], shift: int, expiry: Expiry
     ) -> None:
         """Insert rows. `codes` and `keys` are by row minus `shift`. A row with a code below 0 is skipped."""
-        needed = int(_make_room(arrivals, self.arrays, expiry))
+        parts = _cut(arrivals)
+        needed_by_part = run_pieces(lambda part: int(_make_room(parts[part], self.arrays, expiry)), len(parts))
+        needed = sum(needed_by_part)
         if self._used + needed > len(self.arrays.rows):
             is_idle = np.ones(self.n, np.bool_)
             is_idle[arrivals.lists] = False
             self._room -= int(_give_up_room(np.flatnonzero(is_idle), self.arrays, expiry))
         self._reserve(needed)
-        self._used, added = _insert(arrivals, codes, keys, shift, self.arrays, self._used)
-        self._room += added
+        used = list(accumulate(needed_by_part, initial=self._used))  # where lists that move go, by part
+
+        def insert(part: int) -> int:
+            return int(_insert(parts[part], codes, keys, shift, self.arrays, used[part]))
+
+        self._room += sum(run_pieces(insert, len(parts)))
+        self._used = used[-1]
 
     def _reserve(self, needed: int) -> None:
         """Make room for `needed` entries: close gaps if they are most of the arrays, else enlarge the arrays."""
@@ -110,6 +120,18 @@ class OrderedLists:
         packed = self.arrays._replace(codes=codes, keys=np.empty(n, np.int64), rows=np.empty(n, np.int32))
         self._used = int(_pack(self.n, self.arrays, packed))
         self.arrays = packed
+
+
+def _cut(arrivals: Arrivals) -> list[Arrivals]:
+    """Parts for threads: different lists, with about as many new rows."""
+    n_parts = count_pieces(len(arrivals.rows), PIECE_ARRIVALS)
+    if n_parts == 1:
+        return [arrivals]
+    cuts = np.searchsorted(arrivals.starts, cut(int(arrivals.starts[-1]), n_parts)).tolist()
+    return [
+        Arrivals(arrivals.lists[first:last], arrivals.starts[first : last + 1], arrivals.rows)
+        for first, last in pairwise([0, *cuts[1:-1], len(arrivals.lists)])
+    ]
 
 
 @kernel
@@ -173,8 +195,8 @@ def _insert(
     shift: int,
     lists: ListArrays,
     used: int,
-) -> tuple[int, int]:
-    """Merge new rows, which are in order, into each list. Returns how much of the arrays is used, and the new room."""
+) -> int:
+    """Merge new rows, which are in order, into each list. Returns the new room, of lists that move to `used`."""
     chosen, arrival_starts, new_rows = arrivals.lists, arrivals.starts, arrivals.rows
     starts, lengths, rooms = lists.starts, lists.lengths, lists.rooms
     codes, keys, rows = lists.codes, lists.keys, lists.rows
@@ -218,7 +240,7 @@ def _insert(
             keys[at], rows[at] = key, row
             at -= 1
         lengths[one] = n + n_new
-    return used, added
+    return added
 
 
 @kernel

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from vedette.native.buffers import empty_int32
 from vedette.native.concatenation import concat_columns
+from vedette.native.kernels import kernel
 from vedette.native.threads import count_pieces, count_threads, cut, run_pieces
 from vedette.operators.window_join.ordered_lists import ListArrays
 from vedette.operators.window_join.pair_sink import PairSink
@@ -69,8 +70,11 @@ class Hopping:
 
         The number of rows of each probe is written to `taken`.
         """
-        spans = self._cut(span)
+        return self._take(before, reach, self._cut(span), taken, base)
 
+    def _take(
+        self, before: Before, reach: Reach, spans: list[tuple[int, int]], taken: NDArray[np.int32], base: int
+    ) -> list[tuple[tuple[int, int], NDArray[np.int32]]]:
         def take(piece: int) -> NDArray[np.int32]:
             first, last = spans[piece]
             room = empty_int32(self._count(first, last) + 1)
@@ -108,7 +112,7 @@ class Hopping:
             self._name(span, taken, named, queries, out[named.origin], n_before)
             sink.n = n
             return
-        pieces = self.take(before, reach, span, taken, named.bases[named.to_stream])
+        pieces = self._take(before, reach, spans, taken, named.bases[named.to_stream])
         places = (sink.n + np.cumsum([0, *(len(rows) for _, rows in pieces)])).tolist()
         queries, out = sink.reserve(places[-1] - sink.n + 1)
 
@@ -134,18 +138,39 @@ class Hopping:
 
     def _count(self, first: int, last: int) -> int:
         """The number of candidates of some probes."""
-        return int(np.abs(self.runs.lengths[first:last].astype(np.int64)).sum())
+        return _count(self.runs.lengths, first, last)
 
     def _cut(self, span: tuple[int, int]) -> list[tuple[int, int]]:
         """Spans with about the same number of candidates."""
-        first, last = span
         if count_threads() == 1:
             return [span]
-        ends = np.cumsum(np.abs(self.runs.lengths[first:last].astype(np.int64)))
-        total = int(ends[-1]) if len(ends) else 0
-        cuts = first + np.searchsorted(ends, cut(total, count_pieces(total, PIECE_CANDIDATES))[1:-1], side="right")
-        places = [first, *np.unique(cuts).tolist(), last]
+        first, last = span
+        total = self._count(first, last)
+        places = _cut(self.runs.lengths, first, last, total, count_pieces(total, PIECE_CANDIDATES)).tolist()
         return [(start, end) for start, end in pairwise(places) if start < end] or [span]
+
+
+@kernel
+def _count(lengths: NDArray[np.int32], first: int, last: int) -> int:
+    """The sum of some lengths, of which those of runs in reverse are negative."""
+    n = np.int64(0)
+    for probe in range(first, last):
+        n += abs(np.int64(lengths[probe]))
+    return n  # type: ignore[return-value]
+
+
+@kernel
+def _cut(lengths: NDArray[np.int32], first: int, last: int, total: int, n_pieces: int) -> NDArray[np.int64]:
+    """Where to cut probes into pieces with about the same number of candidates: the first of each, and the end."""
+    places = np.full(n_pieces + 1, last, np.int64)
+    places[0] = first
+    n, piece = np.int64(0), 1
+    for probe in range(first, last):
+        n += abs(np.int64(lengths[probe]))
+        while piece < n_pieces and n * n_pieces >= total * piece:
+            places[piece] = probe + 1
+            piece += 1
+    return places
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,18 @@ removed than active, the active ones are numbered again.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.data.columns import Column
 from vedette.data.ids import Ids, take_ids
+from vedette.data.rows import read_row
 from vedette.data.schema import Field, Schema, check_time_zone
 from vedette.errors import QueryError, SchemaError, count, nearest
-from vedette.language import Residual, check_text, compile_texts
+from vedette.language import Residual, check_text, compile_texts, condition_of_text
 from vedette.native.damage import check, check_type
 from vedette.operators.window_join.algorithms import ALGORITHMS
 from vedette.operators.window_join.branches import Branches, Signature
@@ -25,11 +27,12 @@ from vedette.operators.window_join.plan import JoinPlan, plan_joins
 from vedette.operators.window_join.stream_selections import StreamSelections
 from vedette.operators.window_join.windows import read_each_window, read_windows
 from vedette.queries import content
-from vedette.queries.query_texts import as_texts
+from vedette.queries.query_texts import QueryTexts, as_texts
 from vedette.queries.revisions import Revisions
 from vedette.queries.set_changes import Changes
 from vedette.queries.versioned_set import VersionedSet
 from vedette.queries.versions import NOT_REMOVED, Versions
+from vedette.queries.why import Why, explain_row
 from vedette.settings import settings
 
 if TYPE_CHECKING:
@@ -78,6 +81,7 @@ class JoinQuerySet(VersionedSet):
         self._groups: dict[Signature, list[Branches]] = {}
         self._residuals: list[Residual] = []  # of several streams
         self._n_branches = np.empty(0, np.int32)  # by query
+        self._texts = QueryTexts()
         self._used_fields: tuple[tuple[int, int], dict[str, list[str]]] | None = None  # with their epoch and version
         self._lock = threading.RLock()  # readers compile pending changes, one at a time
 
@@ -149,7 +153,8 @@ class JoinQuerySet(VersionedSet):
         stays = np.flatnonzero(revisions.ends == NOT_REMOVED)
         texts, windows = (changes.texts or []), (changes.windows or [])
         read = take_ids(revisions.ids, stays)
-        compiled = compile_texts([texts[each] for each in stays], self.schema, self.time_zone, ids=read.tolist())
+        staying = [texts[each] for each in stays]
+        compiled = compile_texts(staying, self.schema, self.time_zone, ids=read.tolist(), views=self.index is None)
         plan = plan_joins(compiled, self.streams, read_each_window([windows[each] for each in stays], self.streams))
         with self._lock:
             self._versions.follow(changes.versions, changes.marks)
@@ -160,6 +165,7 @@ class JoinQuerySet(VersionedSet):
                 self._ids.append(read)
                 self._versions.add_at(changes.added_versions[stays])
                 self._append(plan, first, len(stays))
+                self._texts.append(staying)
         self._settle()
 
     def check(self, text: str) -> list[str]:
@@ -189,6 +195,26 @@ class JoinQuerySet(VersionedSet):
 
         return JoinMonitor(self, JoinOptions.read(self.streams, columns, late, max_state_rows), threads=threads)
 
+    def why(self, query_id: str | int, **rows: Mapping[str, Any]) -> Why:
+        """Why one row of each stream, `left={...}, right={...}`, meets a query's condition, or does not.
+
+        Windows are not considered. A set that was loaded from a file has no texts, and so no answer.
+        """
+        text = self._texts.at(self._must_find(query_id))
+        if text is None:
+            raise QueryError(f"the text of query {query_id!r} is unknown, because a file of joins has no texts")
+        if {name.lower() for name in rows} != {name.lower() for name in self.streams}:
+            wanted = ", ".join(f"{name}={{...}}" for name in self.streams)
+            raise QueryError(f"why needs one row of each stream: {wanted}; got {', '.join(rows) or 'none'}")
+        condition = condition_of_text(text, self.schema, self.time_zone)
+        by_stream = {name.lower(): row for name, row in rows.items()}
+        columns: dict[str, Column] = {}
+        for stream, schema in self._schemas.items():
+            used = [field.name for field in schema if f"{stream}.{field.name}" in condition.fields]
+            read = read_row(by_stream[stream.lower()], schema, used, self.time_zone)
+            columns |= {f"{stream}.{name}": column for name, column in read.items()}
+        return explain_row(query_id, condition, columns, text)
+
     def explain(self) -> str:
         """A text that says how the queries are evaluated, and why."""
         from vedette.operators.window_join.explanation import explain
@@ -216,6 +242,7 @@ class JoinQuerySet(VersionedSet):
     def _from_content(cls, saved: dict[str, Any], *, is_checked: bool) -> JoinQuerySet:
         made = cls(time_zone=saved["time_zone"], index=saved["index"], **dict(saved["streams"]))
         made._read_ids(saved, is_checked=is_checked)
+        made._texts = QueryTexts(len(made._ids))
         made._selections = [
             StreamSelections.from_parts(made._own_schema(name), *parts, is_checked=is_checked)
             for name, parts in zip(made.streams, saved["selections"], strict=True)
@@ -295,12 +322,13 @@ class JoinQuerySet(VersionedSet):
         return any(any(signature.counts) for signature in self._active_signatures())
 
     def shared_equality(self) -> dict[str, str] | None:
-        """By stream, a field on which every query equates all streams; or None."""
+        """By stream, a field that is a column on which every query equates all streams; or None."""
         shared: set[frozenset[tuple[str, str]]] | None = None
         for signature in self._active_signatures():
             equal = set()
             for fields in _equated(signature):
-                if len(fields) == len(self.streams):
+                columns = [self._schemas[stream].find(name) for stream, name in fields.items()]
+                if len(fields) == len(self.streams) and not any(each and each.path for each in columns):
                     equal.add(frozenset(fields.items()))
             shared = equal if shared is None else shared & equal
         if not shared:
@@ -328,7 +356,8 @@ class JoinQuerySet(VersionedSet):
             raise QueryError(f"got {len(read)} ids but {len(texts)} texts; each query needs both")
         named = ids if isinstance(ids, (list, tuple)) else read.tolist()
         windows = read_windows(within, rows, self.streams, len(read), named)
-        compiled = compile_texts(texts, self.schema, self.time_zone, ids=named, limits=settings())
+        views = self.index is None  # the other algorithms know fields only
+        compiled = compile_texts(texts, self.schema, self.time_zone, ids=named, limits=settings(), views=views)
         plan = plan_joins(compiled, self.streams, windows)
         if not len(read):
             return
@@ -341,6 +370,7 @@ class JoinQuerySet(VersionedSet):
             self._ids.append(read)
             self._versions.add(len(read))
             self._append(plan, first, len(read))
+            self._texts.append(texts)
         self._settle()
 
     def _append(self, plan: JoinPlan, first: int, n: int) -> None:
@@ -421,6 +451,7 @@ class JoinQuerySet(VersionedSet):
                         )
                     )
             self._n_branches = self._n_branches[: len(is_removed)][~is_removed]
+            self._texts = self._texts.without(is_removed)
             self._ids, self._versions = ids, self._versions.without_removed()
             self._selections = [selections for selections, _ in kept]
             self._groups, self._residuals = groups, residuals

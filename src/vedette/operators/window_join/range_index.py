@@ -10,7 +10,8 @@ from vedette.data.boxes import BoxBlock, Ranges
 from vedette.data.columns import Column
 from vedette.data.matches import Matches
 from vedette.data.schema import Field, Schema, Type
-from vedette.queries.match import Part, match_pieces
+from vedette.queries.match import Part
+from vedette.queries.match_pieces import match_pieces
 from vedette.queries.planner.compilation import compile_part
 
 

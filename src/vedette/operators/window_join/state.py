@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from vedette.data.columns import Column
 from vedette.data.keyed_rows import KEY_TYPES
+from vedette.data.list_texts import load_column, save_column
 from vedette.data.schema import Type
 from vedette.errors import SnapshotError, shortened
 from vedette.native.damage import check, check_type
@@ -91,19 +94,19 @@ class JoinState(MonitorState["JoinMonitor"]):
 def _write_stream(stream: StreamRows, since: int) -> Content:
     """The rows from number `since` on, and the number of the first row that is still kept."""
     start = max(since - stream.first, 0)
-
-    def rest(column: Column) -> list[Any]:
-        valid = None if column.valid is None else column.valid[start:].copy()
-        values = column.values[start:]
-        return [values.copy() if hasattr(values, "copy") else values, valid]
-
     return {
         "since": since,
         "first": stream.first,
         "times": stream.times.values[start:].copy(),
-        "ids": None if stream.ids is None else rest(stream.ids.whole()),
-        "rows": {name: [str(column.type), *rest(column.whole())] for name, column in stream.columns.items()},
+        "ids": None if stream.ids is None else _rest(stream.ids.whole(), start),
+        "rows": {name: [str(column.type), *_rest(column.whole(), start)] for name, column in stream.columns.items()},
     }
+
+
+def _rest(column: Column, start: int) -> list[Any]:
+    """A copy of the values from `start` on, as they are saved."""
+    values, valid = save_column(column.slice(start, len(column)))
+    return [values.copy() if isinstance(values, np.ndarray) else values, None if valid is None else valid.copy()]
 
 
 def _validate_stream(monitor: JoinMonitor, own: StreamRows, part: Content, id_type: Any, time_type: str) -> None:
@@ -136,7 +139,7 @@ def _append(stream: StreamRows, part: Content) -> None:
         return
     values, valid = part["ids"]
     id_type = Type("string") if hasattr(values, "buffers") else Type("bigint")
-    rows = {name: Column(*columns) for name, (_, *columns) in part["rows"].items()}
+    rows = {name: load_column(values, valid, _read_type(text)) for name, (text, values, valid) in part["rows"].items()}
     stream.append(part["times"], Column(values, valid), id_type, rows)
 
 

@@ -64,9 +64,9 @@ class GrowingColumn:
 
     def __init__(self, type_: Type, n_nulls: int = 0) -> None:
         self.type = type_
-        self._is_text = type_.name == "string"
-        self._values = GrowingArray(null_column(type_, 0).values.dtype) if not self._is_text else None
-        self._pieces: list[pa.LargeStringArray] = []
+        self._none = null_column(type_, 0).values
+        self._values = GrowingArray(self._none.dtype) if isinstance(self._none, np.ndarray) else None
+        self._pieces: list[pa.Array] = []  # of strings or arrays
         self._valid = GrowingArray(np.bool_)
         if n_nulls:
             self.append(null_column(type_, n_nulls))
@@ -112,7 +112,7 @@ class GrowingColumn:
     def whole(self) -> Column:
         """All values. Do not keep them: later calls of `append` may overwrite them."""
         if self._values is None and len(self._pieces) != 1:
-            self._pieces = [pa.concat_arrays([pa.array([], pa.large_string()), *self._pieces])]
+            self._pieces = [pa.concat_arrays([self._none, *self._pieces])]
         values = self._pieces[0] if self._values is None else self._values.values
         valid = self._valid.values
         return Column(values, None if valid.all() else valid)

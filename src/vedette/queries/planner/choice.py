@@ -70,7 +70,10 @@ def choose_index(boxes: Boxes, forced: str | None = None) -> Group:
     """
     if not boxes.fields:
         reason = f"{explain_unsuited(forced, 0)}; " if forced else ""
-        reason += "they constrain no field: every row is a candidate"
+        reason += (
+            "they constrain no field: every row is a candidate; to get an index, compare a field or an expression "
+        )
+        reason += "with a constant that it rarely has"
         return _group(boxes, (), EveryRow(boxes.queries), reason)
     facts = boxes.facts()
     candidates = sorted(_candidates(facts), key=lambda each: each.nanoseconds)

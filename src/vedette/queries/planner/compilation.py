@@ -7,17 +7,21 @@ serve only if they are not merged.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.data.axes import Axis, build_axis, to_cells
-from vedette.data.boxes import BoxBlock
+from vedette.data.axes import build_axis, to_cells
+from vedette.data.boxes import BoxBlock, Nulls, Ranges
+from vedette.data.moments import virtual_fields
 from vedette.data.schema import Schema
+from vedette.data.view_axes import AnyAxis, build_any_axis, inner_axis
+from vedette.data.views import has_several_values, is_computed, source_of
 from vedette.language import Residual
+from vedette.language.computed import MAX_COMPUTED, read_computed
 from vedette.queries.match import Part
 from vedette.queries.planner.choice import Boxes, choose_index, estimate_cost
 from vedette.queries.planner.forced import is_not_merged
@@ -40,6 +44,7 @@ def compile_part(
 
     `index` forces one index on all groups that it can answer for.
     """
+    blocks = _keep_shared(blocks)
     residuals = _join_residuals(residuals)
     residual_of, member_of = _place_residuals(residuals, first_query, n_queries)
     axes = _build_axes(blocks, schema)
@@ -78,18 +83,36 @@ def _place_residuals(
     return residual_of, member_of
 
 
-def _build_axes(blocks: Sequence[BoxBlock], schema: Schema) -> dict[str, Axis]:
-    axes = {}
-    for field in schema:
-        ranges = [block.ranges[field.name] for block in blocks if field.name in block.ranges]
-        if ranges:
-            axes[field.name] = build_axis(field.type, ranges)
+def _build_axes(blocks: Sequence[BoxBlock], schema: Schema) -> dict[str, AnyAxis]:
+    """The axes of fields and their views, in the order of the schema."""
+    ranges: dict[str, list[Ranges | Nulls]] = defaultdict(list)
+    for block in blocks:
+        for name, each in block.ranges.items():
+            ranges[name].append(each)
+    axes: dict[str, AnyAxis] = {}
+    for field in (*schema, *virtual_fields(schema)):
+        for name in sorted(name for name in ranges if source_of(name) == field.name):
+            axes[name] = build_any_axis(name, field.type, ranges[name])
+    for name in sorted(filter(is_computed, ranges)):
+        axes[name] = build_axis(read_computed(name).expression.type, ranges[name])
     return axes
+
+
+def _keep_shared(blocks: Sequence[BoxBlock]) -> Sequence[BoxBlock]:
+    """Boxes without ranges of computed fields, except of those that most boxes share."""
+    counts: Counter[str] = Counter()
+    for block in blocks:
+        counts.update({name: len(block) for name in block.ranges if is_computed(name)})
+    if len(counts) <= MAX_COMPUTED:
+        return blocks
+    dropped = counts.keys() - {name for name, _ in counts.most_common(MAX_COMPUTED)}
+    kept = [{name: part for name, part in block.ranges.items() if name not in dropped} for block in blocks]
+    return [BoxBlock(block.queries, ranges) for block, ranges in zip(blocks, kept, strict=True)]
 
 
 def _group(
     blocks: Sequence[BoxBlock],
-    axes: dict[str, Axis],
+    axes: dict[str, AnyAxis],
     residual_of: NDArray[np.int32],
     first_query: int,
     n_queries: int,
@@ -117,12 +140,12 @@ def _group(
     return groups
 
 
-def _to_boxes(fields: tuple[str, ...], blocks: Sequence[BoxBlock], axes: dict[str, Axis]) -> Boxes:
+def _to_boxes(fields: tuple[str, ...], blocks: Sequence[BoxBlock], axes: dict[str, AnyAxis]) -> Boxes:
     queries = np.concatenate([block.queries for block in blocks]).astype(np.int32)
     firsts = np.empty((len(fields), len(queries)), np.int32)
     lasts = np.empty_like(firsts)
     for number, name in enumerate(fields):
-        pairs = [to_cells(axes[name], block.ranges[name]) for block in blocks]
+        pairs = [to_cells(inner_axis(axes[name]), block.ranges[name]) for block in blocks]
         np.concatenate([first for first, _ in pairs], out=firsts[number])
         np.concatenate([last for _, last in pairs], out=lasts[number])
     boxes = Boxes(fields, firsts, lasts, queries, tuple(axes[name].n_cells for name in fields), False, False)
@@ -146,19 +169,25 @@ def _select(boxes: Boxes, chosen: Any) -> Boxes:
 
 def _find_repeated(groups: Sequence[Boxes], first_query: int, n_queries: int) -> NDArray[np.bool_] | None:
     """The queries for which one row may be in several boxes; None if no query has several boxes."""
+    has_lists = any(has_several_values(name) for boxes in groups for name in boxes.fields)
     n_boxes = sum(len(boxes) for boxes in groups)
-    if len(groups) == 1 and (n_boxes < 2 or bool((np.diff(groups[0].queries) > 0).all())):
+    if len(groups) == 1 and not has_lists and (n_boxes < 2 or bool((np.diff(groups[0].queries) > 0).all())):
         return None
     counts = np.zeros(n_queries, np.int64)
     for boxes in groups:
         counts += np.bincount(boxes.queries - first_query, minlength=n_queries)
+        for name, first, last in zip(boxes.fields, boxes.firsts, boxes.lasts, strict=True):
+            if has_several_values(name):  # a row may have several values in a range
+                counts += 2 * np.bincount((boxes.queries - first_query)[first < last], minlength=n_queries)
     if counts.max(initial=0) < 2:
         return None
     repeated = counts > 1
     for boxes in groups:  # boxes of one group that are disjoint on one axis do not overlap
         local = boxes.queries - first_query
         within = np.bincount(local, minlength=n_queries)
-        for first, last in zip(boxes.firsts, boxes.lasts, strict=True):
+        for name, first, last in zip(boxes.fields, boxes.firsts, boxes.lasts, strict=True):
+            if has_several_values(name):
+                continue
             order = np.lexsort((first, local))
             meets = (local[order][1:] == local[order][:-1]) & (first[order][1:] <= last[order][:-1])
             apart = (within == counts) & repeated
@@ -167,14 +196,14 @@ def _find_repeated(groups: Sequence[Boxes], first_query: int, n_queries: int) ->
     return repeated
 
 
-def _merge_groups(groups: list[Boxes], axes: dict[str, Axis], forced: str | None) -> list[Boxes]:
+def _merge_groups(groups: list[Boxes], axes: dict[str, AnyAxis], forced: str | None) -> list[Boxes]:
     """Merge small groups, and the smallest of too many groups, into one over all their fields; or all, if cheaper.
 
     Groups that could not use the forced index after a merge are not merged.
     """
     result = []
-    for kind in {(group.has_residuals, group.repeats) for group in groups}:
-        same = sorted((each for each in groups if (each.has_residuals, each.repeats) == kind), key=len, reverse=True)
+    for kind in {_kind(group) for group in groups}:
+        same = sorted((each for each in groups if _kind(each) == kind), key=len, reverse=True)
         fixed = [each for each in same if not each.fields or is_not_merged(forced, len(each.fields))]
         bound = [each for each in same if each.fields and not is_not_merged(forced, len(each.fields))]
         large = [each for each in bound if len(each) > SMALL_GROUP][:MAX_GROUPS]
@@ -189,7 +218,12 @@ def _merge_groups(groups: list[Boxes], axes: dict[str, Axis], forced: str | None
     return result
 
 
-def _unite(groups: Sequence[Boxes], axes: dict[str, Axis]) -> Boxes:
+def _kind(boxes: Boxes) -> tuple[bool, bool, tuple[str, ...]]:
+    """What groups must have in common to be merged. Rows are repeated for the values of a view that has several."""
+    return boxes.has_residuals, boxes.repeats, tuple(filter(has_several_values, boxes.fields))
+
+
+def _unite(groups: Sequence[Boxes], axes: dict[str, AnyAxis]) -> Boxes:
     fields = tuple(name for name in axes if any(name in group.fields for group in groups))
     n_boxes = sum(len(group) for group in groups)
     n_cells = tuple(axes[name].n_cells for name in fields)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from vedette.host_files.private_files import write_whole
 from vedette.registry.read.pinning import UsedPin
-from vedette.registry.read.pins import Pin
+from vedette.registry.read.pins import KEPT_BATCHES, Pin
 
 _KEPT_BATCHES = 16
 
@@ -46,10 +46,13 @@ class Journal:
         return self._batches.get(batch)
 
     def note(self, batch: int, entry: Entry) -> None:
-        """Record the version of a batch. Old batches are forgotten, unless the registry lacks their pins."""
+        """Record the version of a batch.
+
+        Old batches are forgotten. Those whose pins the registry lacks are kept as long as the registry keeps pins.
+        """
         self._batches[batch] = entry
         for old in sorted(self._batches)[:-_KEPT_BATCHES]:
-            if self._batches[old].is_written:
+            if self._batches[old].is_written or old <= batch - KEPT_BATCHES:
                 del self._batches[old]
         self._save()
 

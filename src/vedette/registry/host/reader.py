@@ -53,8 +53,9 @@ class HostReader:
         job = f"{followed.url} {followed.snapshots} {followed.driver} {_boot()}"
         name = hashlib.blake2b(job.encode(), digest_size=12).hexdigest()
         key = (name, os.getpid())
+        directory = account_directory("following")  # made again if it was deleted
         if key not in _leaders:
-            _leaders[key] = cls(account_directory("following"), name)
+            _leaders[key] = cls(directory, name)
         return _leaders[key]
 
     @property
@@ -109,6 +110,7 @@ class HostReader:
                 self._sets[key] = SetOnHost(followed, self._directory)
                 while len(self._sets) > _KEPT_SETS:
                     self._sets.popitem(last=False)
+            self._sets.move_to_end(key)
             return self._sets[key]
 
 

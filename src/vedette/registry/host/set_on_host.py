@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from vedette.registry.read.followed import Followed
 
 COMPACTION_SECONDS = 30.0  # between two attempts to write or to find a newer base
+CLEANING_SECONDS = 60.0  # between two searches for files that nobody needs
 PROBE_SECONDS = 10.0  # between two attempts to reach the database during an outage
 _PROBE_RETRY_SECONDS = 0.5
 _KEPT_PINS = 64
@@ -79,7 +80,7 @@ class SetOnHost:
         self._out_since: float | None = None  # the start of an outage, in seconds since 1970
         self._probe_at = 0.0
         self._n_last = 0  # batches that continued with the last version in this outage
-        self._maintained_at = time.monotonic()
+        self._cleaned_at = -CLEANING_SECONDS  # at once, because a leader may live for one batch only
         self._compacted_at = -COMPACTION_SECONDS
         self._load()
 
@@ -240,7 +241,8 @@ class SetOnHost:
         """Now and then: write or find a newer base, and delete old files."""
         now = time.monotonic()
         line = self._lines[-1]
-        if now > self._compacted_at + COMPACTION_SECONDS and is_outdated(line.n_changes, line.base.n_queries):
+        is_due = self._out_since is None and now > self._compacted_at + COMPACTION_SECONDS
+        if is_due and is_outdated(line.n_changes, line.base.n_queries):
             self._compacted_at = now
             try:
                 if self._followed.bases.has_newer(line.base.version, line.until):
@@ -249,8 +251,8 @@ class SetOnHost:
                     self._followed.bases.compact_soon(line.until)
             except VedetteError as error:
                 _log.warning("cannot find a newer base of set %r: %s", self._followed.name, error)
-        if now > self._maintained_at + 60:
-            self._maintained_at = now
+        if now > self._cleaned_at + CLEANING_SECONDS:
+            self._cleaned_at = now
             remove_unused(self._directory, self._prefix, {file for each in self._lines for file in each.files})
 
     # What the next leader continues with.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import socket
 import uuid
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from sqlalchemy import Connection, func, make_url, select
+from sqlalchemy import Connection, func, make_url, or_, select
 
 from vedette.data.ids import STRING
 from vedette.data.schema import Schema
@@ -19,10 +20,11 @@ from vedette.registry.read.pinning import Known, pin_and_read
 from vedette.registry.read.pins import Pin
 from vedette.registry.read.reader import check_version, plain_version
 from vedette.registry.read.set_info import SetInfo
-from vedette.registry.snapshots.bases import OpenSet, Snapshots, make_empty
+from vedette.registry.snapshots.bases import OpenSet, Snapshots
+from vedette.registry.snapshots.compiled_set import make_empty
 from vedette.registry.store.address import show_address
 from vedette.registry.store.failures import DroppedError, ReadOnlyError
-from vedette.registry.store.tables import schemas
+from vedette.registry.store.tables import revisions, schemas
 from vedette.registry.store.times import as_datetime, to_microseconds
 
 if TYPE_CHECKING:
@@ -187,6 +189,12 @@ class Followed:
         """The mark of a version; None if the version is forgotten."""
         return self.bases.mark_of(version)
 
+    def has_option(self, names: Sequence[str]) -> bool:
+        """Whether some revision of a query of the set has one of these options."""
+        own = [revisions.c.options.contains(f'"{name}":', autoescape=True) for name in names]
+        some = select(revisions.c.id).where(revisions.c.set_id == self.info.row, or_(*own)).limit(1)
+        return self.registry.database.read(lambda connection: connection.scalar(some)) is not None
+
     # Compiled sets.
 
     def blank(self) -> Any:
@@ -248,13 +256,11 @@ class Followed:
 def address_of(registry: Registry) -> dict[str, Any]:
     """How other processes open a registry, as plain values. The URL may contain a password."""
     database = registry.database
-    url, snapshots = database.url, registry.snapshots
-    if database.file is not None and not str(url.database).startswith("file:"):
-        url = url.set(database=os.path.abspath(str(url.database)))  # workers run in other directories
+    snapshots = registry.snapshots
     if snapshots is not None and "://" not in str(snapshots):
         snapshots = os.path.abspath(snapshots)
     return {
-        "url": url.render_as_string(hide_password=False),
+        "url": database.address,
         "snapshots": snapshots,
         "retry_seconds": database.retry_seconds,
         "host": socket.gethostname(),

@@ -31,6 +31,7 @@ class QueryInfo:
     ended_at: datetime.datetime | None
     expires_at: datetime.datetime | None
     row: int = field(repr=False, compare=False)  # in the table of revisions
+    options: dict[str, Any] = field(default_factory=dict)  # of border monitoring: cooldown, dwell, ...
 
     @classmethod
     def of(cls, revision: Any) -> QueryInfo:
@@ -50,4 +51,5 @@ class QueryInfo:
             as_datetime(revision.ended_at),
             as_datetime(revision.expires_at),
             revision.id,
+            json.loads(revision.options) if revision.options else {},
         )

@@ -34,6 +34,7 @@ from vedette.registry.store.database import Database
 from vedette.registry.store.tables import id_column, revisions, schemas, sets, versions
 from vedette.registry.write.sets import find_set
 
+_ATTRIBUTES = ("options", "metadata")
 _EACH = 100_000  # queries per piece
 _UNKNOWN = (
     "the changes of set {!r} since version {} are unknown: the version is forgotten, or the database was restored to "
@@ -89,7 +90,7 @@ def read_between(connection: Connection, info: SetInfo, since: int, last: int) -
 
 def _select_between(info: SetInfo, since: int, last: int) -> Any:
     """What `read_between` reads, in four parts: the oldest version, marks, removed queries, added queries."""
-    query_id, stored = id_column(info.id_kind), [revisions.c[name] for name in KINDS[info.kind].form.stored]
+    query_id, stored = id_column(info.id_kind), _stored(info)
     blanks = [cast(null(), Double() if isinstance(each.type, Double) else Text()) for each in stored]
     no_id = cast(null(), BigInteger() if info.id_kind == INTEGER else Text())
     of_set, of_version = revisions.c.set_id == info.row, versions.c.set_id == info.row
@@ -199,7 +200,7 @@ def _mark_of(connection: Connection, info: SetInfo, version: int) -> int | None:
 
 def _select_queries(info: SetInfo) -> Any:
     columns: list[Any] = [revisions.c.id, revisions.c.added, id_column(info.id_kind)]
-    columns += [revisions.c[name] for name in KINDS[info.kind].form.stored]
+    columns += _stored(info)
     return select(*columns).where(revisions.c.set_id == info.row)
 
 
@@ -214,8 +215,19 @@ def _fetch(connection: Connection, statement: Any) -> Sequence[Any]:
 def _columns(info: SetInfo, found: Sequence[Any]) -> dict[str, Any]:
     """What `_select_queries` found, as arguments of Changes."""
     form = KINDS[info.kind].form
-    columns = [list(column) for column in zip(*found, strict=True)] or [[] for _ in range(3 + len(form.stored))]
-    return {"added_versions": _numbers(columns[1]), "added_ids": columns[2], **form.to_changes(columns[3:])}
+    columns = [list(column) for column in zip(*found, strict=True)] or [[] for _ in range(5 + len(form.stored))]
+    own = dict(zip(_ATTRIBUTES, columns[-len(_ATTRIBUTES) :], strict=True))
+    return {
+        "added_versions": _numbers(columns[1]),
+        "added_ids": columns[2],
+        **form.to_changes(columns[3 : -len(_ATTRIBUTES)]),
+        **{name: texts for name, texts in own.items() if any(texts)},
+    }
+
+
+def _stored(info: SetInfo) -> list[Any]:
+    """The columns of a query: those of its form, then its options and metadata."""
+    return [revisions.c[name] for name in (*KINDS[info.kind].form.stored, *_ATTRIBUTES)]
 
 
 def _numbers(values: Sequence[int]) -> NDArray[np.int64]:

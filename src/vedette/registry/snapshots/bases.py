@@ -11,24 +11,22 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, delete, func, or_, select
 from sqlalchemy.exc import IntegrityError
 
-from vedette.data.ids import Ids
-from vedette.errors import QueryError, RegistryError, VedetteError
-from vedette.language import compile_texts
-from vedette.queries.query_set import RETAINED_VERSIONS, QuerySet
-from vedette.queries.set_changes import Changes
+from vedette.errors import RegistryError, VedetteError
+from vedette.queries.query_set import QuerySet
 from vedette.registry.kinds import KINDS
-from vedette.registry.read.reader import check_version, read_active, read_changes
+from vedette.registry.read.reader import read_changes
 from vedette.registry.read.set_info import SetInfo
+from vedette.registry.snapshots.compiled_set import build_set, mark_of, retaining
 from vedette.registry.snapshots.lease import LEASE_SECONDS, Lease
 from vedette.registry.store.failures import DroppedError
-from vedette.registry.store.tables import revisions, sets, snapshots, versions
+from vedette.registry.store.tables import revisions, sets, snapshots
 from vedette.registry.write.sets import find_set
 
 if TYPE_CHECKING:
@@ -86,7 +84,7 @@ class Snapshots:
             self._make_base(version)
             opened = self._open_base(version)
         if opened is None or (since is not None and since < _oldest_of(opened.queries)):
-            opened = OpenSet(self.build(version, since), version)
+            opened = OpenSet(build_set(self._database, self._info, version, since), version)
         return opened
 
     def load_base(self, base: Snapshot, mark: int) -> OpenSet:
@@ -100,7 +98,7 @@ class Snapshots:
         queries: Any = KINDS[self._info.kind].load_class().load(path)
         if (queries.version, queries.history_mark(version)) != (version, mark):
             raise RegistryError("it belongs to another set or another history")
-        return OpenSet(_retaining(self._info, queries), version)
+        return OpenSet(retaining(self._info, queries), version)
 
     def move(self, opened: OpenSet, version: int) -> None:
         """Update a set to a later version, in place.
@@ -138,28 +136,9 @@ class Snapshots:
 
     def mark_of(self, version: int) -> int | None:
         """The mark of a version; None if it is forgotten and has no base."""
-        mark = select(versions.c.mark).where(versions.c.set_id == self._info.row, versions.c.version == version)
-        return self._database.read(lambda connection: connection.scalar(mark))
+        return mark_of(self._database, self._info, version)
 
     # Writing.
-
-    def build(self, version: int, since: int | None = None) -> Any:
-        """The set at a version, compiled from the database, with recently removed queries if the kind needs them."""
-        info = self._info
-        now = self._find()
-        check_version(now, version, "version")
-        first = version
-        if KINDS[info.kind].keeps_removed:
-            oldest = max(now.oldest, info.schema_version)
-            wanted = version - RETAINED_VERSIONS
-            first = min(version, max(oldest, wanted if since is None else min(wanted, since)))
-        queries = make_empty(info)
-        queries.begin(first, self.mark_of(first) or 0)
-        for piece in read_active(self._database, info, first):
-            valid = piece if version >= info.schema_version else _take_valid(piece, queries)
-            queries.apply(replace(valid, versions=piece.versions[:0], marks=piece.marks[:0]))
-        queries.apply(read_changes(self._database, info, first, version))
-        return queries
 
     def compact(self, version: int) -> Snapshot:
         """Write a base of a version, unless one exists. If an error is raised, nothing has changed."""
@@ -265,7 +244,7 @@ class Snapshots:
             time.sleep(0.1)
 
     def _compact(self, version: int, opened: OpenSet | None) -> Snapshot:
-        queries = self.build(version) if opened is None else opened.queries
+        queries = build_set(self._database, self._info, version) if opened is None else opened.queries
         if isinstance(queries, QuerySet):
             queries.compact()
         file, checksum, n_bytes = self._files.write(queries, f"{self._info.uid}-{version}")
@@ -334,38 +313,6 @@ def compact(registry: Registry, name: str) -> Snapshot:
 def is_outdated(n_changes: int, n_queries: int) -> bool:
     """Whether a set of so many queries should have a new base after so many changes."""
     return n_changes > max(FEW_CHANGES, n_queries // GROWN)
-
-
-def _take_valid(piece: Changes, queries: Any) -> Changes:
-    """The queries from before a schema change that are valid under the new schema. The change parked the others."""
-    errors: list[tuple[int, QueryError]] = []
-    texts = piece.texts or []
-    compile_texts(texts, queries.schema, queries.time_zone, ids=piece.added_ids, errors=errors)
-    wrong = {place for place, _ in errors}
-    valid = [place for place in range(piece.n_added) if place not in wrong]
-    return replace(
-        piece,
-        added_ids=[piece.added_ids[place] for place in valid],
-        added_versions=piece.added_versions[valid],
-        texts=[texts[place] for place in valid],
-        windows=None if piece.windows is None else [piece.windows[place] for place in valid],
-    )
-
-
-def make_empty(info: SetInfo) -> Any:
-    """An empty set with the kind, schema and type of ids of `info`."""
-    kind = KINDS[info.kind]
-    queries = kind.make(kind.load_class(), info)
-    ids: Ids = queries.view().ids if isinstance(queries, QuerySet) else queries.query_ids()
-    ids.kind = info.id_kind
-    return _retaining(info, queries)
-
-
-def _retaining(info: SetInfo, queries: Any) -> Any:
-    """The set. It retains removed queries if the state of pipelines refers to them."""
-    if KINDS[info.kind].keeps_removed:
-        queries.retain()
-    return queries
 
 
 def _oldest_of(queries: Any) -> int:

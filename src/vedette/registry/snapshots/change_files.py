@@ -39,6 +39,7 @@ def write_changes(changes: Changes, path: Path, info: SetInfo, *, is_compiled: b
     content: dict[str, Any] = {name: getattr(changes, name) for name in _NUMBERS}
     content |= {name: _to_column(getattr(changes, name)) for name in ("removed_ids", "added_ids")}
     content["texts"] = None if changes.texts is None else pa.array(changes.texts, pa.large_string())
+    content["options"], content["metadata"] = _to_texts(changes.options), _to_texts(changes.metadata)
     content["windows"] = None if changes.windows is None else json.dumps(changes.windows)
     content |= {"lows": changes.lows, "highs": changes.highs, "sides": changes.sides}
     content["part"] = _compile(changes, info) if is_compiled else None
@@ -101,13 +102,25 @@ def _to_changes(content: dict[str, Any]) -> Changes:
         content["lows"],
         content["highs"],
         content["sides"],
+        None,
+        _from_texts(content["options"]),
+        _from_texts(content["metadata"]),
     )
     check(len(changes.marks) == len(changes), "versions have no marks")
     check(len(changes.removed_ids) == len(changes.removed_versions), "removed queries have no versions")
     columns: list[Any] = [changes.added_versions, changes.texts, changes.windows, changes.lows, changes.highs]
+    columns += [changes.options, changes.metadata]
     columns += (changes.sides or {}).values()
     check(all(len(each) == changes.n_added for each in columns if each is not None), "its columns differ in length")
     return changes
+
+
+def _to_texts(texts: Sequence[str | None] | None) -> pa.LargeStringArray | None:
+    return None if texts is None else pa.array([each or "" for each in texts], pa.large_string())
+
+
+def _from_texts(column: Any) -> list[str | None] | None:
+    return None if column is None else [each or None for each in column.to_pylist()]
 
 
 def _to_column(ids: Sequence[Any]) -> NDArray[np.int64] | pa.LargeStringArray:

@@ -80,6 +80,14 @@ class Database:
         """The file of a SQLite database."""
         return None if self.is_postgres else Path(str(self.url.database).removeprefix("file:"))
 
+    @property
+    def address(self) -> str:
+        """The URL with which processes in other directories open it. It may contain a password."""
+        url = self.url
+        if self.file is not None and not str(url.database).startswith("file:"):
+            url = url.set(database=os.path.abspath(str(url.database)))
+        return url.render_as_string(hide_password=False)
+
     def is_missing(self) -> bool:
         """Whether it is a SQLite file that does not exist. Connecting would create it."""
         try:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, insert, inspect, select, text
 
 from vedette.errors import RegistryError, shown
 from vedette.registry.store.database import Database
+from vedette.registry.store.dead_letter_table import make_dead_letters
 from vedette.registry.store.first_tables import make_first_tables
 from vedette.registry.store.tables import migrations
 
@@ -19,7 +20,13 @@ _LOCK = 0x76656465747465  # "vedette": PostgreSQL's lock during migrations
 
 STEPS: list[tuple[str, Callable[[Connection], None]]] = [
     ("the tables of a registry", make_first_tables),
+    ("dead letters", make_dead_letters),
+    ("options of queries", lambda connection: _add_column(connection, "vedette_revisions", "options TEXT")),
 ]
+
+
+def _add_column(connection: Connection, table: str, column: str) -> None:
+    connection.execute(text(f"ALTER TABLE {table} ADD COLUMN {column}"))
 
 
 def migrate(database: Database, create: bool = True) -> None:

@@ -109,6 +109,7 @@ revisions = Table(
     Column("high", Double),
     *(Column(side, Double) for side in ("x_low", "x_high", "y_low", "y_high", "z_low", "z_high")),  # of zones
     Column("metadata", Text),  # JSON
+    Column("options", Text),  # JSON: of border monitoring
     Column("expires_at", BigInteger),
     Column("created_at", BigInteger, nullable=False),
     Column("ended_at", BigInteger),
@@ -144,6 +145,25 @@ leases = Table(
     Column("holder", Text, nullable=False),
     Column("ends_at", BigInteger, nullable=False),
 )
+
+dead_letters = Table(  # see vedette.delivery.dead_letters
+    "vedette_dead_letters",
+    METADATA,
+    Column("source", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("failed_at", BigInteger, nullable=False),
+    Column("url", Text),
+    Column("group", Text),
+    Column("status", Integer),
+    Column("attempts", Integer, nullable=False),
+    Column("stream", Text, nullable=False),
+    Column("batch", BigInteger, nullable=False),
+    Column("task", Text, nullable=False),  # with stream and batch: the letters that are written together
+)
+Index("vedette_dead_letters_part", dead_letters.c.stream, dead_letters.c.batch)
 
 # All indexes but `added` are partial, so adding a query writes two entries: its id and its version.
 _ACTIVE = revisions.c.removed.is_(None)

@@ -49,7 +49,8 @@ class Change:
 
         Sets for match and border take a text. Window joins take a text and `within` or `rows`. Band joins take `low`
         and `high`; None means unbounded. Moving joins take the sides of a zone: `x_low`, `x_high`, `y_low`, `y_high`
-        and, in three dimensions, `z_low` and `z_high`.
+        and, in three dimensions, `z_low` and `z_high`. Sets for border also take the options of a query: `dwell`,
+        `margin`, `expire_after`, `cooldown` and `once`.
         """
         self._gather(ADD, [query_id], Given({"text": text} | written, metadata, expires_at, ttl))
 

@@ -10,10 +10,10 @@ from vedette.errors import QueryError
 from vedette.queries.selectivity import Selectivity
 from vedette.registry.forms import STORED
 from vedette.registry.read.set_info import SetInfo
-from vedette.registry.write.steps import ADD, REMOVE, REPLACE, Step, check_texts
+from vedette.registry.write.steps import ADD, REMOVE, REPLACE, Step, check_texts, merge_options
 from vedette.settings import settings
 
-COLUMNS = (*STORED, "metadata", "expires_at")  # columns of a revision that its owner sets
+COLUMNS = (*STORED, "metadata", "options", "expires_at")  # columns of a revision that its owner sets
 
 
 class _Kept:
@@ -105,6 +105,8 @@ def _follow(
         raise QueryError(
             f"query {query_id!r} does not exist: an earlier step of the same change removed it; add it instead"
         )
+    if action != REMOVE and "options" in known and "options" in values:
+        values = values | {"options": merge_options(known["options"], values["options"])}
     return existed, None if action == REMOVE else known | values
 
 

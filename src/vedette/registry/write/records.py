@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
+from vedette.data.durations import number_or_duration
 from vedette.errors import QueryError, shown
+from vedette.queries.query_options import OPTIONS, read_options
 from vedette.registry.forms import WINDOWED_TEXT, Form
-from vedette.registry.kinds import KINDS
+from vedette.registry.kinds import BORDER, KINDS
 
 if TYPE_CHECKING:
     from vedette.registry.write.change import Change
@@ -35,6 +37,9 @@ def add_records(
                 change.add(query_id, **_written(form, record), metadata=record.get("metadata"), **end)
         return
     more: dict[str, Any] = {"metadata": own["metadata"], **(ends or {"expires_at": own["expires_at"]})}
+    more |= {
+        name: [record.get(name) for record in records] for name in OPTIONS if any(name in each for each in records)
+    }
     change.add_many(ids, **_columns(form, records), **more)
 
 
@@ -44,7 +49,7 @@ def replace_records(
     """Replace queries that exist. They keep what their records do not have."""
     form = KINDS[kind].form
     change.replace_many(ids, **_columns(form, records, needed_only=form is WINDOWED_TEXT), **ends)
-    for name in ("metadata",) if ends else OWN:
+    for name in (*(("metadata",) if ends else OWN), *OPTIONS):
         places = [place for place, record in enumerate(records) if name in record]
         if places:
             change.replace_many([ids[place] for place in places], **{name: [records[place][name] for place in places]})
@@ -66,6 +71,25 @@ def take_metadata(value: Any) -> dict[str, Any] | None:
     if value is not None and not isinstance(value, dict):
         raise QueryError("its metadata is not a JSON object", field="metadata")
     return value
+
+
+def has_options(kind: str) -> bool:
+    """Whether queries of a kind of set have the options of border monitoring."""
+    return BORDER in KINDS[kind].operators
+
+
+def take_options(cells: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a query from the cells of a line. An empty cell is none. Raises QueryError."""
+    read = {name: _take_option(name, cell) for name, cell in cells.items() if cell not in (None, "")}
+    return read_options(read)
+
+
+def _take_option(name: str, cell: Any) -> Any:
+    if not isinstance(cell, str):
+        return cell
+    if name == "once":
+        return {"true": True, "false": False}.get(cell.strip().lower(), cell)
+    return number_or_duration(cell)
 
 
 def take_time(value: Any) -> datetime | None:

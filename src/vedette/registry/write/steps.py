@@ -5,6 +5,7 @@ Texts are validated by compiling them, all texts of a change together.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,12 +15,14 @@ import numpy as np
 from vedette.data.ids import INTEGER, STRING, Ids, check_in_order
 from vedette.errors import QueryError, nearest
 from vedette.language import compile_texts
+from vedette.language.now_uses import why_not_followed
+from vedette.queries.metadata import write_metadata
+from vedette.queries.query_options import OPTIONS, read_options
 from vedette.queries.selectivity import Selectivity
 from vedette.registry.forms import ARGUMENTS, PLURALS
-from vedette.registry.kinds import KINDS
+from vedette.registry.kinds import BORDER, KINDS
 from vedette.registry.read.set_info import SetInfo
 from vedette.registry.store.times import Ttl, read_expiry
-from vedette.registry.write.documents import write_metadata
 from vedette.settings import Settings
 
 ADD, REPLACE, REMOVE = "add", "replace", "remove"
@@ -55,6 +58,9 @@ def read_step(action: str, info: SetInfo, ids: Any, given: Given) -> Step:
     if action != REMOVE:
         written = _read_written(info, given)
         values |= KINDS[info.kind].form.read(written, info, read, is_new=action == ADD)
+        options = {name: value for name, value in given.written.items() if name in OPTIONS and value is not None}
+        if options:
+            values["options"] = _write_options(info, options, read, is_many=given.is_many)
     if given.metadata is not None:
         values["metadata"] = list(write_metadata(given.metadata, read))
     if given.expires_at is not None or given.ttl is not None:
@@ -70,9 +76,11 @@ def _read_written(info: SetInfo, given: Given) -> dict[str, Any]:
     names = {name: name for name in ARGUMENTS if name not in PLURALS.values()} | PLURALS if given.is_many else None
     written = {}
     for argument, value in given.written.items():
+        if argument in OPTIONS:
+            continue
         name = argument if names is None and argument in ARGUMENTS else (names or {}).get(argument)
         if name is None:
-            known = [*(names or ARGUMENTS)]
+            known = [*(names or ARGUMENTS), *OPTIONS]
             raise TypeError(
                 f"unexpected argument {argument!r}; arguments are: {', '.join(known)}{nearest(argument, known)}"
             )
@@ -83,6 +91,41 @@ def _read_written(info: SetInfo, given: Given) -> dict[str, Any]:
         is_one = not given.is_many and name not in ("within", "rows")
         written[name] = [value] if is_one and value is not None else value
     return written
+
+
+def _write_options(info: SetInfo, options: Mapping[str, Any], ids: Sequence[Any], *, is_many: bool) -> list[str | None]:
+    """The options of queries as JSON, with one text per query."""
+    if BORDER not in KINDS[info.kind].operators:
+        raise QueryError(
+            f"set {info.name!r} is of kind {info.kind}; its queries have no {next(iter(options))!r}; options of border "
+            f"monitoring need a set of kind {BORDER}"
+        )
+    n = len(ids)
+    columns = {name: _as_list(value) if is_many else None for name, value in options.items()}
+    for name, column in columns.items():
+        if column is not None and len(column) != n:
+            raise QueryError(
+                f"has {len(column)} values for {n} queries; give one for all, or one per query", option=name
+            )
+    if all(column is None for column in columns.values()):
+        return [_dump_options(read_options(options))] * n
+    texts = []
+    for place, query_id in enumerate(ids):
+        own = {name: options[name] if column is None else column[place] for name, column in columns.items()}
+        try:
+            texts.append(_dump_options(read_options({name: None if v != v else v for name, v in own.items()})))
+        except QueryError as error:
+            raise error.in_query(query_id) from None
+    return texts
+
+
+def _dump_options(options: Mapping[str, Any]) -> str | None:
+    return json.dumps(options, separators=(",", ":")) if options else None
+
+
+def merge_options(old: str | None, new: str | None) -> str | None:
+    """The options of a replaced query: the new ones, and those that it keeps."""
+    return _dump_options((json.loads(old) if old else {}) | (json.loads(new) if new else {}))
 
 
 def read_ids(ids: Any, info: SetInfo) -> list[str] | list[int]:
@@ -128,6 +171,10 @@ def check_texts(
     compiled = compile_texts(texts, schema, info.time_zone, ids=ids, limits=limits)
     if selectivity is not None:
         selectivity.check(list(ids), compiled.blocks, compiled.residuals)
+    for residual in compiled.residuals if info.kind == BORDER else ():
+        error = why_not_followed(residual)
+        if error is not None:
+            raise error.in_query(ids[int(residual.queries[0])])
     joined = "".join(texts)
     if "\0" in joined:
         place = next(i for i, text in enumerate(texts) if "\0" in text)

@@ -19,7 +19,7 @@ from vedette.registry.write.edit import COLUMNS, KEPT, Edit, Rows
 from vedette.registry.write.locked_set import LockedSet, new_mark
 from vedette.registry.write.samples import selectivity_of
 from vedette.registry.write.sets import find_set
-from vedette.registry.write.steps import kind_of
+from vedette.registry.write.steps import kind_of, merge_options
 from vedette.settings import settings
 
 _INSERTED = ("set_id", "name", "number", "added", "is_parked", *COLUMNS, "created_at")
@@ -135,7 +135,7 @@ class Writer:
 
     def _fill(self, locked: LockedSet, rows: Rows) -> Rows:
         """The rows, completed with the values that they keep from their previous revision, active or parked."""
-        kept = [name for name in COLUMNS if name not in rows.values or KEPT in rows.values[name]]
+        kept = [name for name in COLUMNS if name not in rows.values or KEPT in rows.values[name] or name == "options"]
         if not len(rows.ids) or not kept:
             return rows
         columns = [locked.id_column, *(revisions.c[name] for name in kept)]
@@ -148,7 +148,10 @@ class Writer:
         for place, name in enumerate(kept):
             old = [found[query_id][place] for query_id in rows.ids]
             given = rows.column(name, KEPT)
-            values[name] = [before if new is KEPT else new for before, new in zip(old, given, strict=True)]
+            join = merge_options if name == "options" else _take_new
+            values[name] = [
+                before if new is KEPT else join(before, new) for before, new in zip(old, given, strict=True)
+            ]
         return Rows(rows.ids, values)
 
     def _raise_duplicate(self, info: SetInfo) -> None:
@@ -166,6 +169,10 @@ class Writer:
                 raise QueryError(why_not_added(query_id, ACTIVE, info))
         if not len(self.edit.added.ids):
             raise RegistryError(f"set {info.name!r} contains a query twice; run `vedette registry verify`")
+
+
+def _take_new(before: Any, new: Any) -> Any:
+    return new
 
 
 def why_not_added(query_id: Any, state: str, info: SetInfo) -> str:

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from vedette.data.columns import string_buffers, writable
 from vedette.native.kernels import kernel
 
-SCHEMA = "shard int, side int, part int, number int, payload binary"  # of packed rows, in Spark
 ORDER = ("side", "part", "number")  # in which a shard reads them
 _ARROW_SCHEMA = pa.schema([*((name, pa.int32()) for name in ("shard", *ORDER)), ("payload", pa.binary())])
 _SEED = 42  # of Spark's hash of grouping columns

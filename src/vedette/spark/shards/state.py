@@ -106,6 +106,7 @@ class ShardState:
         self._earlier: list[Entry] = []  # deltas that are in the base
         self._is_shifted = True  # the next base is due after a part of a cycle
         self._n_rebuilt: int | None = None  # of the monitor, if it was in memory
+        self.is_full = False  # this batch had the cost of the whole state: it was loaded, or an index was built again
         self._queries: Any = None  # the followed set
         self.version: int | None = None  # of the followed set in this batch
         self.base_version: int | None = None  # when the base was written
@@ -155,6 +156,7 @@ class ShardState:
                     counts.n_new += 1
                 else:
                     counts.n_loaded += 1
+                    self.is_full = True
                     monitor.load(self._read(self._entries[0]))
             else:
                 counts.n_caught_up += bool(missing)
@@ -217,7 +219,9 @@ class ShardState:
 
     def keep(self, monitor: Monitor) -> None:
         """Keep the monitor in memory for the next batch. It must equal the state in the store."""
-        counts.n_rebuilt += self._n_rebuilt not in (None, monitor.n_rebuilt)
+        if self._n_rebuilt not in (None, monitor.n_rebuilt):
+            counts.n_rebuilt += 1
+            self.is_full = True
         _cache.put(self._place, (self._kind, self._entries[-1].token), monitor, self._cache_bytes)
 
     def _write(self, blob: bytes, token: str) -> Entry:

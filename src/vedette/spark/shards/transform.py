@@ -7,6 +7,7 @@ from its first row to its last. Border monitoring and all joins use this.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pyspark
@@ -17,9 +18,13 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from vedette import __version__
 from vedette.errors import PipelineError
 from vedette.settings import settings
+from vedette.spark.bad_rows import Judged
+from vedette.spark.checks import quoted
+from vedette.spark.declared import refused_in_flow, remember_columns
 from vedette.spark.observation import COUNTED, observed, with_report
 from vedette.spark.partitions import count_cores, count_partitions, warn_of_many
 from vedette.spark.shards import packing
+from vedette.spark.shipping.kernels import Sent, send_kernels
 from vedette.spark.shipping.query_sets import worker_function
 
 if TYPE_CHECKING:
@@ -33,6 +38,12 @@ SHARDS_PER_CORE = 8  # of a stream: skew evens out, and the state fits more core
 STREAM_INLINE_BYTES = 256_000
 _WORKER = "vedette.spark.workers.shard"
 _STORED = "vedette.spark.workers.stored_shards"
+_PACKED = t.StructType(  # packed rows; not a text, which Spark would have to parse
+    [
+        *(t.StructField(name, t.IntegerType()) for name in ("shard", *packing.ORDER)),
+        t.StructField("payload", t.BinaryType()),
+    ]
+)
 
 
 def check_shards(shards: Any) -> None:
@@ -44,7 +55,13 @@ def check_shards(shards: Any) -> None:
 
 
 def choose_shards(
-    rows: DataFrame, shards: int | None, checkpoint: str | Path | None, *, on_grid: bool = False, for_each: int = 1
+    rows: DataFrame,
+    shards: int | None,
+    checkpoint: str | Path | None,
+    *,
+    is_stream: bool,
+    on_grid: bool = False,
+    for_each: int = 1,
 ) -> int:
     """The number of shards: as given, as the checkpoint of a stream fixes it, or the default.
 
@@ -52,10 +69,11 @@ def choose_shards(
     `for_each` per shuffle partition.
     """
     spark, fixed = rows.sparkSession, None
-    if rows.isStreaming and checkpoint is not None:
+    if is_stream and checkpoint is not None:
         from vedette.spark.checkpoints.state import read_shards
 
-        fixed = read_shards(spark, str(checkpoint))
+        with refused_in_flow("shards", "pass shards= instead of checkpoint="):
+            fixed = read_shards(spark, str(checkpoint))
     if fixed is not None:
         if shards not in (None, fixed):
             raise PipelineError(
@@ -66,48 +84,79 @@ def choose_shards(
         return fixed
     if shards is not None:
         return shards
-    if not rows.isStreaming:
+    if not is_stream:
         return min(count_partitions(spark) * for_each, MOST_SHARDS)
-    return min((count_cores(spark) or 1) * (1 if on_grid else SHARDS_PER_CORE), MOST_SHARDS)
+    each = 1 if on_grid else SHARDS_PER_CORE
+    with refused_in_flow("shards", f"pass a number, by default {each} per core; a checkpoint fixes it"):
+        return min((count_cores(spark) or 1) * each, MOST_SHARDS)
 
 
-def pack_rows(rows: DataFrame, columns: Sequence[t.StructField], sender: str, plan: dict[str, Any]) -> DataFrame:
-    """Columns of the rows, cast to the given types and packed for shards. The first column decides the shard."""
+def pack_rows(
+    rows: DataFrame,
+    columns: Sequence[t.StructField],
+    sender: str,
+    plan: dict[str, Any],
+    judged: Judged | None = None,
+) -> DataFrame:
+    """Columns of the rows, cast to the given types and packed for shards. The first column decides the shard.
+
+    `judged` says which rows are set aside before.
+    """
     own = {column.name: column.dataType for column in rows.schema.fields}
-    selected = []
+    selected, sent = [], []
     for place, column in enumerate(columns):
-        values = f.col("`" + column.name.replace("`", "``") + "`")
+        values = f.col(quoted(column.name))
         values = values if column.dataType == own[column.name] else values.cast(column.dataType)
         selected.append(values.alias(str(place)))  # `mapInArrow` does not allow dots in names
+        is_text = isinstance(column.dataType, t.CharType | t.VarcharType)
+        sent.append(t.StructField(str(place), t.StringType() if is_text else column.dataType))
     names = [column.name for column in columns]
     plan = {"columns": names, "side": 0} | plan
-    return rows.select(*selected).mapInArrow(worker_function(_WORKER, "pack_rows", sender, plan), packing.SCHEMA)
+    if judged is not None:
+        rows, added, for_worker = judged.apply(rows)
+        plan |= for_worker
+        for place, value in enumerate(added, len(sent)):
+            selected.append(value.alias(str(place)))
+            sent.append(t.StructField(str(place), t.StringType()))
+    work = worker_function(_WORKER, "pack_rows", sender, plan, kernels=send_kernels(rows.sparkSession))
+    return remember_columns(rows.select(*selected), t.StructType(sent)).mapInArrow(work, _PACKED)
 
 
 def run(
-    packed: DataFrame, sender: str, plan: dict[str, Any], answer: t.StructType, observe: Any = None, operator: str = ""
+    packed: DataFrame,
+    sender: str,
+    plan: dict[str, Any],
+    answer: t.StructType,
+    observe: Any = None,
+    operator: str = "",
+    *,
+    is_stream: bool,
 ) -> DataFrame:
     """The answers of the shards to packed rows. What they count is observed under the name `observe`."""
-    types = [(column.name, column.dataType.simpleString()) for column in answer.fields]
+    types = [(column.name, str(column.dataType.jsonValue())) for column in answer.fields]
     limits = {"batch_bytes": settings().answer_batch_bytes, "cache_bytes": settings().monitor_cache_bytes}
     plan = plan | limits | {"answer": types}
+    columns, kernels = answer.names, send_kernels(packed.sparkSession)
     if observe is not None:
         plan["counted"] = COUNTED[operator][0]
         answer = with_report(answer, observe)
-    if not packed.isStreaming:
+    if not is_stream:
         in_order = packed.repartition("shard").sortWithinPartitions("shard", *packing.ORDER)
-        answers = in_order.mapInArrow(worker_function(_WORKER, "replay_shards", sender, plan), answer)
-        return observed(answers, observe, operator)
-    warn_of_many(packed.sparkSession)
+        answers = remember_columns(in_order, _PACKED).mapInArrow(
+            worker_function(_WORKER, "replay_shards", sender, plan, kernels=kernels), answer
+        )
+        return observed(answers, columns, observe, operator)
+    with suppress(PipelineError), refused_in_flow("shards", ""):
+        warn_of_many(packed.sparkSession)
     time_mode = "EventTime" if plan["is_timed"] else "None"
-    shards = packed.groupBy("shard")
+    shards = remember_columns(packed, _PACKED).groupBy("shard")
     if not hasattr(shards, "transformWithStateInPandas"):
         raise PipelineError(
             f"PySpark {pyspark.__version__} has no stateful streams in Python through Spark Connect; use Spark 4.1 or "
             f"later, or a session without Connect"
         )
-    answers = shards.transformWithStateInPandas(make_processor(plan, sender), answer, "Append", time_mode)
-    return observed(answers, observe, operator)
+    answers = shards.transformWithStateInPandas(make_processor(plan, sender, kernels), answer, "Append", time_mode)
+    return observed(answers, columns, observe, operator)
 
 
 def wide(column: t.StructField) -> t.StructField:
@@ -139,10 +188,10 @@ _PLACE = t.StructType([t.StructField("entry", t.LongType()), t.StructField("piec
 _PIECE = t.StructType([t.StructField("content", t.BinaryType())])
 
 
-def make_processor(plan: dict[str, Any], sender: str) -> StatefulProcessor:
+def make_processor(plan: dict[str, Any], sender: str, kernels: Sent | None = None) -> StatefulProcessor:
     """The processor that stores a shard's state in Spark's store. It does not import this package until it runs."""
-    step = worker_function(_WORKER, "step_shard", sender, plan)
-    advance = worker_function(_WORKER, "advance_shard", sender, plan)
+    step = worker_function(_WORKER, "step_shard", sender, plan, kernels=kernels)
+    advance = worker_function(_WORKER, "advance_shard", sender, plan, kernels=kernels)
     head, place, piece = _HEAD, _PLACE, _PIECE
 
     class Shards(StatefulProcessor):

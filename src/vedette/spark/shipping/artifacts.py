@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,18 +19,21 @@ from pyspark.errors import PySparkException
 from vedette.errors import PipelineError
 from vedette.host_files.account_directory import account_directory
 from vedette.host_files.file_lease import remove_scratch, scratch_directory
+from vedette.host_files.private_files import write_whole
+from vedette.spark.declared import is_connect
 from vedette.spark.java_errors import Py4JError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _sent: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()  # names of artifacts
+_SESSION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # the name of a session's folder
 _links: list[Path] = []  # the directory with the links of this process
 
 
 def shares_files(spark: SparkSession) -> bool:
     """Whether all workers of a session run on this host, so that they can open its files."""
-    if _is_connect(spark) and "SPARK_LOCAL_REMOTE" not in os.environ:  # PySpark sets it if this process has the server
+    if is_connect(spark) and "SPARK_LOCAL_REMOTE" not in os.environ:  # PySpark sets it if this process has the server
         return False
     master = spark.conf.get("spark.master", "") or ""
     return master == "local" or master.startswith("local[")
@@ -40,7 +44,7 @@ def send(spark: SparkSession, path: Path) -> str:
     names = _sent.setdefault(spark, set())
     if path.name not in names:
         try:
-            source = path if _is_connect(spark) else _link(path)
+            source = path if is_connect(spark) else _link(path)
             spark.addArtifacts(str(source), file=True)
         except (PySparkException, Py4JError, OSError) as error:
             from vedette.spark.failures import first_line  # workers, which import this module, do not need it
@@ -53,28 +57,40 @@ def send(spark: SparkSession, path: Path) -> str:
     return path.name
 
 
+def send_content(spark: SparkSession, name: str, content: bytes) -> None:
+    """Make this content an artifact of the session."""
+    path = _directory() / name
+    if not path.exists():
+        write_whole(path, content)
+    spark.addArtifacts(str(path), file=True)
+
+
 def find(name: str) -> Path | None:
     """In a worker: the copy of an artifact on this host; None if Spark has none."""
     from pyspark import SparkFiles
 
     if SparkFiles._root_directory is None:  # not in a worker
         return None
-    path = Path(SparkFiles.get(name))
-    return path if path.is_file() else None
-
-
-def _is_connect(spark: SparkSession) -> bool:
-    return type(spark).__module__.startswith("pyspark.sql.connect")
+    folder = Path(SparkFiles.getRootDirectory()).resolve()
+    # Through Connect, the files of a session are in a folder of its own, but Spark 4.3 names the folder above it to
+    # stateful operators of streams.
+    sessions = sorted(each for each in folder.iterdir() if _SESSION.fullmatch(each.name))
+    return next((place / name for place in (folder, *sessions) if (place / name).is_file()), None)
 
 
 def _link(path: Path) -> Path:
+    link = _directory() / path.name
+    with suppress(FileExistsError):
+        os.link(path, link)
+    return link
+
+
+def _directory() -> Path:
+    """The directory of this process for files that the session may read at any time."""
     if not _links:
         parent = account_directory("artifacts")
         remove_scratch(parent)
         kept = ExitStack()
         _links.append(kept.enter_context(scratch_directory(parent)))
         atexit.register(kept.close)
-    link = _links[0] / path.name
-    with suppress(FileExistsError):
-        os.link(path, link)
-    return link
+    return _links[0]

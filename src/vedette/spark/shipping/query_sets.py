@@ -93,13 +93,20 @@ def check_sender(sender: str) -> None:
         )
 
 
-def worker_function(module: str, name: str, sender: str, *bound: Any) -> Callable[..., Any]:
-    """A function of this package for workers. It imports the package when it runs, so a missing package is reported."""
+def worker_function(
+    module: str, name: str, sender: str, *bound: Any, kernels: tuple[str, str] | None = None
+) -> Callable[..., Any]:
+    """A function of this package for workers. It imports the package when it runs, so a missing package is reported.
+
+    `kernels` are those that the driver has sent (`send_kernels`).
+    """
 
     def call(*arguments: Any) -> Any:
         import importlib
 
         try:
+            if kernels is not None:
+                importlib.import_module("vedette.spark.shipping.kernels").receive_kernels(*kernels)
             function = getattr(importlib.import_module(module), name)
         except ModuleNotFoundError as error:
             import socket

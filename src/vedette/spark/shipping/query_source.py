@@ -55,6 +55,20 @@ class QuerySource:
             )
         return cls(given, None)
 
+    def without_metadata(self) -> QuerySource:
+        """The same, if answers do not need the metadata of queries: it is not sent inside the task or its file."""
+        return self if self.followed is not None else QuerySource(self.queries.without_metadata(), None)
+
+    def has_option(self, *names: str) -> bool:
+        """Whether some query has one of these options; of a followed set, whether some query has or had it."""
+        if self.followed is not None:
+            return self.followed.has_option(names)
+        return any(self.queries.has_option(name) for name in names)
+
+    def holds_back(self, by_default: bool) -> bool:
+        """Whether events may be held back, by default or by an option of a query."""
+        return by_default or self.has_option("cooldown", "once")
+
     @property
     def fields(self) -> list[str]:
         """The fields that rows must have: those that the queries use; for a followed set, all fields."""
@@ -83,11 +97,13 @@ class QuerySource:
         """The facts that identify the set in a checkpoint."""
         return {} if self.followed is None else {"set": self.followed.name, "uid": self.followed.uid}
 
-    def pack(self, rows: DataFrame, snapshot_dir: str | Path | None, inline_bytes: int | None = None) -> dict[str, Any]:
+    def pack(
+        self, rows: DataFrame, snapshot_dir: str | Path | None, inline_bytes: int | None = None, *, is_stream: bool
+    ) -> dict[str, Any]:
         """The queries for the workers that process the rows, as plain values. A batch sees the current version."""
         if self.followed is None:
             return vars(pack(self.queries, snapshot_dir, inline_bytes, rows.sparkSession)).copy()
-        return self.pack_followed(is_live=rows.isStreaming)
+        return self.pack_followed(is_live=is_stream)
 
     def pack_followed(self, *, is_live: bool) -> dict[str, Any]:
         """The same, of a followed set. If it is live, workers see changes, unless its version is fixed."""

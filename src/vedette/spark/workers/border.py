@@ -54,13 +54,18 @@ def step(monitor: BorderMonitor, sides: dict[int, pa.Table], shard: int, plan: d
 
 
 def advance(monitor: BorderMonitor, time: datetime.datetime, plan: dict[str, Any]) -> Generator[pa.Table, None, bool]:
-    n_keys, n_events = monitor.n_keys, 0
+    n_keys, n_passed, n_events = monitor.n_keys, monitor.n_passed, 0
     for events in monitor.advance_batches(time, max_bytes=plan["batch_bytes"]):
         n_events += events.num_rows
         yield events
-    return n_events > 0 or monitor.n_keys != n_keys
+    return n_events > 0 or monitor.n_keys != n_keys or monitor.n_passed != n_passed
 
 
 def read_counts(monitor: BorderMonitor, shard: int, plan: dict[str, Any]) -> dict[str, int]:
-    counts = {"late": monitor.n_late, "null_keys": monitor.n_null_keys, "failed": monitor.n_failed}
+    counts = {
+        "late": monitor.n_late,
+        "null_keys": monitor.n_null_keys,
+        "failed": monitor.n_failed,
+        "held_back": monitor.n_held_back,
+    }
     return counts | {"state_rows": monitor.n_keys}

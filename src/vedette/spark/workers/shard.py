@@ -26,17 +26,20 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle, ValueState
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _ARROW_TYPES = {
-    "string": pa.string(),
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
     "float": pa.float32(),
     "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
     "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "binary": pa.binary(),
 }
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 class Operator(Protocol):
@@ -68,6 +71,10 @@ def pack_rows(plan: dict[str, Any], batches: Iterator[pa.RecordBatch]) -> Iterat
     """The rows of a partition, packed for shards."""
     operator, context = _operator(plan), TaskContext.get()
     part = 0 if context is None else context.partitionId()
+    if "bad_rows" in plan:
+        from vedette.spark.workers.bad_rows import keep_good  # takes long to import
+
+        batches = keep_good(plan["bad_rows"], batches)
     named = (batch.rename_columns(plan["columns"]) for batch in batches)
     return packing.pack(
         named,
@@ -122,9 +129,9 @@ def step_shard(
         handle.registerTimer(max(watermark_ms, 0) + 1)
     monitor = state.load()
     report = ShardReport(operator, monitor, shard, plan)
-    yield from _frames(_answer(report.counted(operator.step(monitor, sides, shard, plan)), plan, state.version))
+    yield from _frames(_answer(report.counted(operator.step(monitor, sides, shard, plan)), plan, state.version), plan)
     state.save(monitor)
-    yield from _frames(report.rows(_answer_types(plan), state.version))
+    yield from _frames(report.rows(_answer_types(plan), state.version, is_full=state.is_full), plan)
 
 
 def advance_shard(
@@ -147,13 +154,13 @@ def advance_shard(
         now = _EPOCH + datetime.timedelta(milliseconds=watermark_ms)
         has_changed = yield from operator.advance(monitor, now, plan)
 
-    yield from _frames(_answer(report.counted(advance()), plan, state.version))
+    yield from _frames(_answer(report.counted(advance()), plan, state.version), plan)
     if has_changed:
         state.save(monitor)
     else:
         state.keep(monitor)
     handle.registerTimer(watermark_ms + 1)
-    yield from _frames(report.rows(_answer_types(plan), state.version))
+    yield from _frames(report.rows(_answer_types(plan), state.version, is_full=state.is_full), plan)
 
 
 def _operator(plan: dict[str, Any]) -> Operator:
@@ -199,12 +206,26 @@ def _answer(tables: Iterable[pa.Table], plan: dict[str, Any], version: int | Non
 
 def _answer_types(plan: dict[str, Any]) -> list[tuple[str, pa.DataType]]:
     """The columns of answers, without that of reports."""
-    return [(name, _ARROW_TYPES[type_]) for name, type_ in plan["answer"]]
+    return [(name, _to_arrow_type(type_)) for name, type_ in plan["answer"]]
 
 
-def _frames(parts: Iterable[pa.Table]) -> Iterator[pd.DataFrame]:
+def _to_arrow_type(type_: str) -> pa.DataType:
+    """The Arrow type of a column of an answer, of the name of its type in Spark's JSON."""
+    if type_.startswith("decimal"):
+        precision, scale = map(int, type_.removeprefix("decimal(").removesuffix(")").split(","))
+        return pa.decimal128(precision, scale)
+    return pa.string() if type_.startswith("string") else _ARROW_TYPES[type_]
+
+
+def _frames(parts: Iterable[pa.Table], plan: dict[str, Any]) -> Iterator[pd.DataFrame]:
     import pandas as pd
 
-    text = pd.ArrowDtype(pa.string())  # keeps strings in Arrow, without a Python object per string
+    # Keeps strings in Arrow, without a Python object per string; and numbers if pandas would confuse null and NaN.
+    kept = _MAY_BE_NULL if plan.get("is_nullable") else (pa.types.is_string,)
     for part in parts:
-        yield part.to_pandas(types_mapper=lambda type_: text if pa.types.is_string(type_) else None)
+        yield part.to_pandas(
+            types_mapper=lambda type_: pd.ArrowDtype(type_) if any(fits(type_) for fits in kept) else None
+        )
+
+
+_MAY_BE_NULL = (pa.types.is_string, pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)

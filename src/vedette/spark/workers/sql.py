@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import from_arrow_type
 
+from vedette.data.moments import NOW
 from vedette.data.schema import Schema, arrow_type
 from vedette.errors import AnswerError, PipelineError, RowError, nearest, shown
 from vedette.spark.checks import find_fields
@@ -31,7 +32,7 @@ def match_table(facts: dict[str, Any], batch_bytes: int, rows: Any) -> Iterator[
         )
     schema = _read_schema(facts["followed"]["info"]["schema"][""])
     fields = _read_fields(rows, schema, "the table")
-    yield from match_batches(facts, _places(schema), "pairs", batch_bytes, iter([fields]))
+    yield from match_batches(facts, _places(fields), "pairs", batch_bytes, False, iter([fields]))
 
 
 def find_queries(sets: dict[str, dict[str, Any]], batch_bytes: int, names: pa.Array, rows: pa.Array) -> pa.Array:
@@ -58,13 +59,19 @@ def find_queries_of_row(sets: dict[str, dict[str, Any]], name: Any, row: Any) ->
         raise RowError(f"the second argument of vedette_queries must be a struct, such as struct(*); got {shown(row)}")
     schema = _read_schema(facts["followed"]["info"]["schema"][""])
     values = {} if row is None else _fields_of_row(row, schema)
-    return [str(query) for query in open_queries(facts).queries.match_one(values)]
+    queries = open_queries(facts).queries
+    now = None if row is None or NOW not in row.__fields__ else row[NOW].astimezone(datetime.UTC)
+    if now is None and queries.uses_now:
+        raise PipelineError(
+            f"a query uses now(), and the struct has no moment; add current_timestamp() AS `{NOW}` to it"
+        )
+    return [str(query) for query in queries.match_one(values, now=now)]
 
 
 def _find(facts: dict[str, Any], batch_bytes: int, rows: pa.RecordBatch) -> pa.Array:
     schema = _read_schema(facts["followed"]["info"]["schema"][""])
     fields = _read_fields(rows, schema, "the struct")
-    parts = match_batches(facts, _places(schema), "list", batch_bytes, iter([fields]))
+    parts = match_batches(facts, _places(fields), "list", batch_bytes, False, iter([fields]))
     lists = [part.column("queries").cast(pa.list_(pa.string())) for part in parts]
     if sum(part.nbytes for part in lists) > _LONGEST_ARRAY:
         raise AnswerError(
@@ -87,12 +94,15 @@ def _read_schema(text: str) -> Schema:
     return Schema.parse(text)
 
 
-def _places(schema: Schema) -> dict[str, int]:
-    return {name: place for place, name in enumerate(schema.names)}
+def _places(fields: pa.RecordBatch) -> dict[str, int]:
+    return {name: place for place, name in enumerate(fields.schema.names)}
 
 
 def _read_fields(rows: pa.RecordBatch, schema: Schema, frame: str) -> pa.RecordBatch:
-    """The columns of the fields, in the order and with the types of the schema. Raises RowError if one does not fit."""
+    """The columns of the fields, in the order and with the types of the schema, and the moment if there is one.
+
+    Raises RowError if a column does not fit.
+    """
     columns = [t.StructField(column.name, _spark_type(column, schema)) for column in rows.schema]
     places = find_fields(columns, schema, schema.names, frame, follows=True)
     arrays = [rows.column(places[field.name]) for field in schema]
@@ -100,7 +110,20 @@ def _read_fields(rows: pa.RecordBatch, schema: Schema, frame: str) -> pa.RecordB
         array if field.type.name == "string" else array.cast(arrow_type(field.type))
         for field, array in zip(schema, arrays, strict=True)
     ]
-    return pa.RecordBatch.from_arrays(fields, names=schema.names)
+    names = schema.names
+    if schema.find(NOW) is None and NOW in rows.schema.names:
+        fields, names = [*fields, _check_moment(rows.column(NOW))], [*names, NOW]
+    return pa.RecordBatch.from_arrays(fields, names=names)
+
+
+def _check_moment(moments: pa.Array) -> pa.Array:
+    """One moment for all rows. Raises RowError if there are several, or something else."""
+    if not pa.types.is_timestamp(moments.type) or len(pc.unique(moments)) > 1 or moments.null_count:
+        raise RowError(
+            f"the column `{NOW}` must be one moment for all rows: current_timestamp() AS `{NOW}`; got values of type "
+            f"{moments.type}, {len(pc.unique(moments)):,} of them distinct"
+        )
+    return moments
 
 
 def _spark_type(column: pa.Field, schema: Schema) -> t.DataType:

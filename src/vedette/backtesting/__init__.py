@@ -1,0 +1,1 @@
+"""Backtests: what queries, or a change of them, would have done over a history of rows."""

@@ -1,0 +1,1 @@
+"""Delivery of events to webhooks: signed POST requests, retries, and the table of what could not be delivered."""

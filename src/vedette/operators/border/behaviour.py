@@ -1,0 +1,138 @@
+"""How each query is reported: its own options, or those of the monitor.
+
+Options are columns by query, so a million different ones cost a lookup per event.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.data.keyed_rows import TIME_TYPES
+from vedette.errors import QueryError
+from vedette.operators.border.options import MonitorOptions
+from vedette.queries.attributes import Attributes
+from vedette.queries.query_options import DURATIONS
+from vedette.queries.set_view import SetView
+
+NONE = -1  # the duration of a query without the option
+
+
+class Behaviour:
+    """The options of the queries of one version, by their numbers in events."""
+
+    def __init__(self, view: SetView, options: MonitorOptions, time_type: str) -> None:
+        self._view, self._options, self._time_type = view, options, time_type
+        self.version = view.versions.current
+        self._sizes = len(view.ids), len(view.retained)
+        self._columns: dict[str, NDArray[Any] | None] = {}
+        for name in DURATIONS:
+            self._check(name)
+
+    def is_of(self, view: SetView, time_type: str) -> bool:
+        """Whether these are the options for a view."""
+        same = self._view.attributes is view.attributes and self.version == view.versions.current
+        sizes = len(self._view.ids), len(self._view.retained)
+        return same and time_type == self._time_type and sizes == self._sizes
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether events may be held back."""
+        return self.has("cooldown") or self.has("once")
+
+    @property
+    def delays(self) -> bool:
+        """Whether events may be delayed, dropped or held back."""
+        return self.holds_back or self.has("dwell") or self.has("margin")
+
+    def has(self, name: str) -> bool:
+        """Whether the monitor or some query has the option."""
+        default = getattr(self._options, name)
+        return default not in (None, False) or self._is_own(name)
+
+    def durations(self, name: str, queries: NDArray[np.int32]) -> NDArray[Any]:
+        """The durations of queries in the units of the time column, or NONE."""
+        default = self._options.duration(name, self._time_type)
+        kind = TIME_TYPES[self._time_type]
+        if not self._is_own(name):
+            return np.full(len(queries), NONE if default is None else default, kind)
+        numbers = self._column(name)[queries]
+        return np.where(np.isnan(numbers), NONE if default is None else default, numbers).astype(kind)
+
+    @property
+    def expire_after(self) -> int | float | None:
+        """The silence after which keys expire. Raises QueryError if active queries differ in it."""
+        default = self._options.duration("expire_after", self._time_type)
+        own = self._view.attributes.numbers("expire_after")
+        if own is None:
+            return default
+        active = np.flatnonzero(~self._view.versions.is_removed)
+        numbers = np.where(np.isnan(own[active]), np.inf if default is None else default, own[active])
+        if not len(active) or np.isnan(own[active]).all():
+            return default
+        other = np.flatnonzero(numbers != numbers[0])
+        if len(other):
+            ids = self._view.ids.at(active[[0, other[0]]].astype(np.int32))
+            raise QueryError(
+                f"differs between queries {ids[0]!r} and {ids[1]!r}; keys expire as a whole, so all queries of a set "
+                f"need the same, or only the monitor has it",
+                option="expire_after",
+            )
+        number = float(numbers[0])
+        return number if self._time_type == "double" else int(number)
+
+    def are_once(self, queries: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Whether a key is reported once for each of the queries."""
+        default = bool(self._options.once)
+        if not self._is_own("once"):
+            return np.full(len(queries), default)
+        codes = self._column("once")[queries]
+        return np.where(np.isnan(codes), default, codes == 1.0)
+
+    def margins(self, queries: NDArray[Any]) -> NDArray[np.float64] | None:
+        """The margins of queries, or NaN for those of the monitor; None if no query has its own."""
+        return self._column("margin")[queries] if self._is_own("margin") else None
+
+    def _is_own(self, name: str) -> bool:
+        return any(each.numbers(name) is not None for each in self._attributes)
+
+    @property
+    def _attributes(self) -> tuple[Attributes, Attributes]:
+        return self._view.attributes, self._view.retained.attributes
+
+    def _column(self, name: str) -> NDArray[np.float64]:
+        """By number in events: of active queries, then of removed ones."""
+        column = self._columns.get(name)
+        if column is None:
+            columns = (each.numbers(name) for each in self._attributes)
+            whole = [
+                np.full(len(each), np.nan) if numbers is None else numbers
+                for each, numbers in zip(self._attributes, columns, strict=True)
+            ]
+            column = self._columns[name] = whole[0] if not len(whole[1]) else np.concatenate(whole)
+        return column
+
+    def _check(self, name: str) -> None:
+        """Raise QueryError unless the durations of active queries fit the time column."""
+        attributes = self._view.attributes
+        numbers = attributes.numbers(name)
+        if numbers is None or not self._time_type:
+            return
+        active = ~np.isnan(numbers) & ~self._view.versions.is_removed
+        is_number = attributes.given_as_numbers(name)
+        is_wrong = ~is_number if self._time_type != "timestamp" else is_number
+        if self._time_type == "bigint":
+            is_wrong = is_wrong | (numbers != np.floor(numbers))
+        wrong = np.flatnonzero(active & is_wrong)
+        if len(wrong):
+            (query_id,) = self._view.ids.at(wrong[:1].astype(np.int32))
+            value = attributes.options_at(int(wrong[0]))[name]
+            needs = {
+                "timestamp": "a timestamp: give a duration such as '5 minutes'",
+                "bigint": "a whole number: give a whole number in its unit",
+                "double": "a number: give a number in its unit",
+            }[self._time_type]
+            words = f"is {value!r}, but the time column {self._options.time!r} is {needs}"
+            raise QueryError(words, option=name).in_query(query_id)

@@ -1,0 +1,210 @@
+"""Options of each query (dwell, margin, cooldown, once): events equal those of a plain model, for any batches."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from operators.border import test_border
+from operators.border.border_model import Model, by_key, from_table, in_time
+from operators.border.test_border import MARGIN, Pair, cut_at, form, query, script, small_sets  # noqa: F401  a fixture
+
+import vedette as vd
+
+own_options = st.fixed_dictionaries(
+    {},
+    optional={
+        "dwell": st.integers(1, 5),
+        "margin": st.sampled_from([0.0, 1.0, 2.0]),
+        "cooldown": st.integers(1, 9),
+        "once": st.booleans(),
+    },
+)
+options = st.fixed_dictionaries(
+    {},
+    optional={
+        "expire_after": st.integers(1, 6),
+        "dwell": st.integers(1, 5),
+        "margin": st.just(MARGIN),
+        "cooldown": st.integers(1, 9),
+        "once": st.booleans(),
+    },
+)
+
+
+class ByQuery(Model):
+    """The model, with options by query. Events have a sixth value: how many were held back."""
+
+    def __init__(self, options, own):
+        super().__init__("drop", options.get("expire_after"), options.get("dwell"))
+        self.defaults, self.own = options, own
+        self.last, self.is_held, self.n_held = {}, set(), {}
+
+    def of(self, query, name):
+        return self.own.get(query, {}).get(name, self.defaults.get(name))
+
+    def _report(self, name, time, raw, pending):
+        events = self._due(name, time, pending)
+        for kind, which, reason in raw:
+            if kind == "enter" and self.of(which, "dwell") is not None:
+                pending[which] = time, reason
+            elif kind == "exit" and which in pending:
+                del pending[which]
+            else:
+                events += self._told(name, time, which, kind, reason)
+        return events
+
+    def _due(self, name, now, pending):
+        due = [(since + self.of(which, "dwell"), which, reason) for which, (since, reason) in in_time(pending)]
+        events = []
+        for time, which, reason in sorted(due):
+            if time <= now:
+                events += self._told(name, time, which, "enter", reason)
+                del pending[which]
+        return events
+
+    def advance(self, now):
+        events = self._expire(now)
+        for name, (_, _, _, pending) in self.keys.items():
+            events += self._due(name, now, pending)
+        return events
+
+    def _told(self, name, time, query, kind, reason):
+        pair, cooldown, once = (name, query), self.of(query, "cooldown"), self.of(query, "once")
+        if cooldown is None and not once:
+            return [(name, time, query, kind, reason, 0)]
+        if kind == "enter":
+            held = pair in self.last and (once or time < self.last[pair] + cooldown)
+            (self.is_held.add if held else self.is_held.discard)(pair)
+            if not held:
+                self.last[pair] = time
+        else:
+            held = pair in self.is_held or (once and pair in self.last)
+            self.is_held.discard(pair)
+        if held:
+            self.n_held[pair] = self.n_held.get(pair, 0) + 1
+            return []
+        return [(name, time, query, kind, reason, self.n_held.pop(pair, 0))]
+
+    def _leave(self, name, time):
+        events = super()._leave(name, time)
+        for pair in [pair for pair in self.last if pair[0] == name]:
+            del self.last[pair]
+            self.is_held.discard(pair)
+            self.n_held.pop(pair, None)
+        return events
+
+
+class OwnPair(Pair):
+    """As `Pair`, with options of each query."""
+
+    def __init__(self, options, own):
+        super().__init__(options)
+        self.own = own
+        self.model = ByQuery(options, own)
+        self.model.forms["always on"] = (lambda row: row["x"] is not None,) * 2
+
+    def apply(self, kind, name, drawn):
+        if kind != "put":
+            super().apply(kind, name, drawn)
+            return
+        own = dict(self.own[name])
+        if re.search(r"\bn (<|=|>=|BETWEEN|IN)", drawn[0]):  # a number widens n, too, and the forms widen x only
+            own.pop("margin", None)
+        margin = own.get("margin", 1.0 if "margin" in self.options else 0.0)
+        text, what = form(*drawn, margin=margin)
+        (self.queries.replace if name in self.queries else self.queries.add)(name, text, **own)
+        self.model.forms[name] = what if margin else (what[0], lambda row: False)
+
+    def read(self, table):
+        held = table["held_back"].to_pylist() if "held_back" in table.column_names else [0] * table.num_rows
+        return [(*event, n) for event, n in zip(from_table(table), held, strict=True)]
+
+
+@pytest.fixture(autouse=True)
+def reads_held(monkeypatch):
+    monkeypatch.setattr(test_border, "from_table", lambda table: OwnPair.read(None, table))
+
+
+@given(script, options, st.fixed_dictionaries(dict.fromkeys("pqrs", own_options)), st.booleans())
+def test_events_equal_those_of_the_model(batches, options, own, advance):
+    pair = OwnPair(options, own)
+    for changes, batch in test_border.in_time(batches, shuffled=False):
+        for each in changes:
+            pair.apply(*each)
+        got, wanted = pair.step(batch, advance)
+        assert by_key(got) == by_key(wanted)
+    if pair.monitor.clock is not None:
+        now = int(pair.monitor.clock) + 3
+        assert by_key(pair.read(pair.monitor.advance(now))) == by_key(pair.model.advance(now))
+
+
+@given(script, options, st.fixed_dictionaries(dict.fromkeys("pqrs", own_options)), st.data())
+def test_other_batches_give_the_same_events(batches, options, own, data):
+    rows = [row for _, batch in test_border.in_time(batches, shuffled=False) for row in batch]
+    texts = {name: data.draw(query) for name in "pqrs"}
+    answers = []
+    for _ in range(2):
+        pair = OwnPair(options, own)
+        for name, drawn in texts.items():
+            pair.apply("put", name, drawn)
+        cut = cut_at(rows, lambda: data.draw(st.integers(1, 6)))
+        answers.append(by_key([event for batch in cut for event in pair.step(batch)[0]]))
+    assert answers[0] == answers[1]
+
+
+def make(**own):
+    queries = vd.QuerySet("k string, x double, t bigint")
+    queries.add("low", "x < 1", **own)
+    return queries
+
+
+@pytest.mark.parametrize(
+    ("own", "words"),
+    [
+        ({"cooldown": "1 hour"}, "cooldown.*'3600000000 microseconds', but the time column 't' is a whole number"),
+        ({"dwell": 1.5}, "dwell.*1.5, but the time column 't' is a whole number: give a whole number in its unit"),
+    ],
+)
+def test_a_duration_that_does_not_fit_the_time_is_refused_with_the_query(own, words):
+    with pytest.raises(vd.QueryError, match=words) as raised:
+        make(**own).border(key="k", time="t").step({"k": ["a"], "x": [0.0], "t": [1]})
+    assert raised.value.query == "low"
+
+
+def test_a_number_is_refused_if_times_are_timestamps():
+    queries = vd.QuerySet("k string, x double, ts timestamp")
+    queries.add("low", "x < 1", cooldown=5)
+    with pytest.raises(vd.QueryError, match="'ts' is a timestamp: give a duration such as '5 minutes'"):
+        queries.border(key="k", time="ts")
+
+
+def test_events_say_how_many_were_held_back_only_if_some_can_be():
+    rows = {"k": ["a"], "x": [0.0], "t": [1]}
+    assert "held_back" not in make(dwell=3).border(key="k", time="t").step(rows).column_names
+    assert make(cooldown=3).border(key="k", time="t").step(rows)["held_back"].to_pylist() == [0]
+    assert "held_back" in make().border(key="k", time="t", once=True).step(rows).column_names
+    assert "held_back" in make().border(key="k", time="t", held_back=True).step(rows).column_names
+
+
+def test_pairs_whose_cooldown_is_over_are_forgotten():
+    queries = make(cooldown=3)
+    monitor = queries.border(key="k", time="t")
+    for step in range(100):
+        monitor.step({"k": [f"k{step}", "a"], "x": [0.0, step % 2 * 2.0], "t": [10 * step, 10 * step]})
+        monitor.step({"k": [f"k{step}"], "x": [5.0], "t": [10 * step + 9]})
+    assert len(monitor.cooling) < 3
+
+
+def test_one_silence_for_all_queries_expires_keys_and_different_ones_are_refused():
+    queries = make(expire_after=5)
+    monitor = queries.border(key="k", time="t")
+    monitor.step({"k": ["a"], "x": [0.0], "t": [1]})
+    assert from_table(monitor.advance(10)) == [("a", 6, "low", "exit", "expired")]
+    queries.add("high", "x > 5", expire_after=6)
+    with pytest.raises(vd.QueryError, match="expire_after differs between queries 'low' and 'high'"):
+        monitor.step({"k": ["a"], "x": [0.0], "t": [11]})
+    queries.replace("high", "x > 5", expire_after=5)
+    monitor.step({"k": ["a"], "x": [0.0], "t": [12]})
