@@ -4,6 +4,7 @@ import math
 import pickle
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -95,6 +96,17 @@ def test_cell_ranges_lead_back_to_the_values_they_came_from(case, data):
     ]
     for before, after in zip(to_cells(axis, again), (firsts, lasts), strict=True):
         np.testing.assert_array_equal(before, after)
+
+
+@given(st.lists(st.text("ab", max_size=12)), st.lists(st.text("ab", max_size=12) | st.none()))
+def test_strings_that_are_cuts_are_found_without_their_gaps(cuts, rows):
+    axis = build_axis(Type("string"), [make_ranges([(cut, cut, CLOSED, CLOSED) for cut in cuts], object)])
+    strings = Column(pa.array(rows, pa.large_string()).fill_null(""), np.array([row is not None for row in rows], bool))
+
+    cells, found = axis.locate(strings), axis.locate_cuts(strings)
+
+    is_cut = [row is None or row in cuts for row in rows]
+    assert found.tolist() == [cell if known else 0 for cell, known in zip(cells.tolist(), is_cut, strict=True)]
 
 
 def test_null_is_a_cell_of_its_own():

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from vedette.data.axes import Axis, Cells, build_axis
+from vedette.data.axes import Axis, Cells, StringAxis, build_axis
 from vedette.data.boxes import CLOSED, Nulls, Ranges
 from vedette.data.columns import Column, writable
 from vedette.data.schema import Type
@@ -68,7 +68,11 @@ class ElementAxis(WrappedAxis):
     def locate(self, column: Column) -> ListCells:
         starts, elements = flatten(column)
         valid = None if elements.null_count == 0 else pc.is_valid(elements).to_numpy(zero_copy_only=False)
-        cells = self.inner.locate(Column(element_values(elements), valid))
+        column = Column(element_values(elements), valid)
+        if self.only_cuts and isinstance(self.inner, StringAxis):
+            cells = self.inner.locate_cuts(column)
+        else:
+            cells = self.inner.locate(column)
         return distinct_cells(starts, cells, self.n_cells, self.only_cuts)
 
 

@@ -26,7 +26,7 @@ from vedette.native.damage import check, check_fields, check_shape, check_starts
 from vedette.native.kernels import kernel
 from vedette.native.prefetch import prefetch
 
-FAR, NEAR = 16, 8  # rows ahead for which a slot and its ends are prefetched
+FIRST, FAR, NEAR = 24, 16, 8  # rows ahead for which a key, a slot and its ends are prefetched
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,8 @@ def _find_segments(
     """Write the segment of each row: the number of ends of its key and lower keys up to it; 0 if no box matches."""
     n_rows = cells.shape[1]
     for row in range(n_rows):
-        if row + FAR < n_rows:
+        if row + FIRST < n_rows:
+            prefetch(keys, 4 * cells[0, row + FIRST])
             slot = _find_slot(cells, row + FAR, keys)
             if slot >= 0:
                 prefetch(slot_ends, slot)

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from vedette.native.damage import check
 from vedette.native.kernels import kernel
 from vedette.native.prefetch import prefetch
+from vedette.native.words import are_same
 
 MOST_PROBES = 10_000_000_000  # limit to find every position; about 20 seconds
-AHEAD = 16  # positions ahead for which a slot is fetched
+AHEAD, NEAR, NEXT = 24, 16, 8  # positions ahead for which a slot, its offset and its string are fetched
 
 
 def empty_slots(n: int) -> NDArray[np.int32]:
@@ -164,11 +165,23 @@ def find_strings(
     mask = len(slots) - 1
     found = np.empty(len(wanted_offsets) - 1, np.int32)
     hashes = _hash_strings(wanted_offsets, wanted_data)
-    for i in range(len(found)):
-        if i + AHEAD < len(found):
+    n = len(found)
+    for i in range(n):
+        if i + AHEAD < n:
             prefetch(slots, hashes[i + AHEAD] & mask)
-        first, last = wanted_offsets[i], wanted_offsets[i + 1]
-        found[i] = slots[_probe(hashes[i], wanted_data, first, last, offsets, data, slots, mask)]
+            position = slots[hashes[i + NEAR] & mask]
+            if position >= 0:
+                prefetch(offsets, position)
+            position = slots[hashes[i + NEXT] & mask]
+            if position >= 0:
+                prefetch(data, offsets[position])
+        slot, first, last = hashes[i] & mask, wanted_offsets[i], wanted_offsets[i + 1]
+        while slots[slot] >= 0:  # as in `_slot_of`; a call with so many arrays would take as long as all of this
+            start, end = offsets[slots[slot]], offsets[slots[slot] + 1]
+            if end - start == last - first and are_same(data, start, wanted_data, first, end - start):
+                break
+            slot = (slot + 1) & mask
+        found[i] = slots[slot]
     return found
 
 
@@ -183,30 +196,11 @@ def _slot_of(
     mask: int,
 ) -> int:
     """The slot of an equal string, or the empty slot for it."""
-    return _probe(_hash_string(wanted, first, last), wanted, first, last, offsets, data, slots, mask)
-
-
-@kernel
-def _probe(
-    code: int,
-    wanted: NDArray[np.uint8],
-    first: int,
-    last: int,
-    offsets: NDArray[np.int64],
-    data: NDArray[np.uint8],
-    slots: NDArray[np.int32],
-    mask: int,
-) -> int:
-    """As `_slot_of`, for a string whose hash is known."""
-    slot = code & mask
+    slot = _hash_string(wanted, first, last) & mask
     while slots[slot] >= 0:
         start, end = offsets[slots[slot]], offsets[slots[slot] + 1]
-        if end - start == last - first:
-            length = 0
-            while length < end - start and data[start + length] == wanted[first + length]:
-                length += 1
-            if length == end - start:
-                break
+        if end - start == last - first and are_same(data, start, wanted, first, end - start):
+            break
         slot = (slot + 1) & mask
     return slot
 

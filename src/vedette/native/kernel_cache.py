@@ -27,8 +27,8 @@ counts = {"loaded": 0, "compiled": 0}  # kernels of this process, by where they 
 def _start_numbers() -> None:
     """Let the names of functions that this process compiles differ from those of all other processes.
 
-    A name contains a number that Numba counts from 1 in each process. A process that loads the kernels of two others may
-    then have two functions of one name, and Numba gives both the constants of the first.
+    A name contains a number that Numba counts from 1 in each process. A process that loads the kernels of two others
+    may then have two functions of one name, and Numba gives both the constants of the first.
     """
     FunctionIdentity._unique_ids = itertools.count(secrets.randbits(60))
 
