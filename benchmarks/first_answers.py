@@ -1,7 +1,8 @@
 """The first answer of each operator, as a process of its own: `python -m benchmarks.first_answers OPERATOR [SETTINGS]`.
 
 Prints a line of JSON: the seconds until the answer, and how many kernels were compiled. With SETTINGS, those of a Spark
-session, the operator runs in it, and the seconds are those of its job; an executor with Python has started before.
+session, the operator runs in it, and the seconds are those of its job; an executor with Python has started before. With
+a third argument, the job has the same stages, and functions that do nothing instead of the operator.
 """
 
 from __future__ import annotations
@@ -131,7 +132,14 @@ def ask_spark(name: str, queries: Any, frame: Callable[[dict[str, Any]], Any]) -
     return vs.moving_join(frame(make_objects(400)), frame(make_objects(400)), max_update_interval=60)
 
 
-def time_in_spark(name: str, settings: dict[str, str]) -> dict[str, Any]:
+def do_nothing(name: str, frame: Callable[[dict[str, Any]], Any]) -> Any:
+    """A job with the stages of an operator: one for matching; for the others two, with a shuffle between them."""
+    rows = frame(make_rows(2000))
+    found = rows.mapInArrow(lambda batches: batches, rows.schema)
+    return found if name.startswith("match") else found.groupBy("t").applyInArrow(lambda table: table, rows.schema)
+
+
+def time_in_spark(name: str, settings: dict[str, str], *, is_empty: bool) -> dict[str, Any]:
     """The seconds of the job, and how many kernels the executor's worker compiled."""
     import pandas as pd
     import pyarrow as pa
@@ -152,7 +160,7 @@ def time_in_spark(name: str, settings: dict[str, str]) -> dict[str, Any]:
             yield pa.RecordBatch.from_pydict({"compiled": [counts["compiled"]]})
 
     start = time.perf_counter()
-    n_answers = ask_spark(name, queries, frame).count()
+    n_answers = (do_nothing(name, frame) if is_empty else ask_spark(name, queries, frame)).count()
     seconds = time.perf_counter() - start
     (row,) = spark.range(1).coalesce(1).mapInArrow(count, "compiled bigint").collect()  # the worker is used again
     spark.stop()
@@ -162,7 +170,7 @@ def time_in_spark(name: str, settings: dict[str, str]) -> dict[str, Any]:
 def main() -> None:
     name, *settings = sys.argv[1:]
     if settings:
-        print(json.dumps(time_in_spark(name, json.loads(settings[0]))))
+        print(json.dumps(time_in_spark(name, json.loads(settings[0]), is_empty=len(settings) > 1)))
         return
     make, ask = OPERATORS[name]
     n_answers = ask(make())

@@ -30,12 +30,14 @@ def first_answers(bench: Bench) -> None:
         executor = _executor_settings(_copy_package(Path(folder, "executor")))
         for name in OPERATORS:
             runs = [_run(warm, name) for _ in range(bench.repeats)]
-            first, on_spark = _run(cold, name), _run(warm, name, json.dumps(executor))
+            first = _run(cold, name)
+            on_spark, spark_alone = (_run(warm, name, json.dumps(executor), *each) for each in ((), ("nothing",)))
             if {first["answers"]} != {each["answers"] for each in runs}:
                 raise AnswersDifferError(f"{name}: kernels from files have other answers than compiled ones")
             bench.record(TARGET, name, "without kernels", first["seconds"], compiled=first["compiled"])
             _judge(bench, name, "after `vedette warm`", runs)
             _judge(bench, name, "a Spark executor, kernels from the driver", [on_spark])
+            bench.record(TARGET, name, "a Spark executor, functions that do nothing", spark_alone["seconds"])
             shutil.rmtree(cold.parent)
             _copy_package(cold.parent)
 
