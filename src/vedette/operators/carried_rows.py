@@ -19,9 +19,9 @@ from vedette.data.frames import as_frame
 from vedette.errors import QueryError, RowError, nearest, shown
 from vedette.native.buffers import grown
 from vedette.native.damage import check
+from vedette.operators.table_pieces import TablePieces, as_schema
 
 _FEW = 4096  # rows without a slot that are always kept
-_READ_ERRORS = (pa.ArrowException, TypeError, ValueError)
 
 
 def check_columns(columns: Any, taken: Sequence[str], option: str = "columns") -> tuple[str, ...]:
@@ -56,6 +56,8 @@ def read_columns(rows: Any, columns: Sequence[str], names: Sequence[str] | None 
                 field=column,
             )
         arrays.append(_plain(to_arrow(values, f"column {column!r}"), column))
+        if len(arrays[-1]) != len(arrays[0]):
+            raise RowError(f"columns {columns[0]!r} and {column!r} have {len(arrays[0])} and {len(arrays[-1])} values")
     return pa.Table.from_arrays(arrays, names=list(names or columns))
 
 
@@ -75,61 +77,44 @@ def _plain(values: Any, column: str) -> pa.ChunkedArray:
     return chunked if chunked.type == type_ else chunked.cast(type_)
 
 
-def as_schema(table: pa.Table, schema: pa.Schema) -> tuple[pa.Table, pa.Schema]:
-    """The table with the types so far, and the types from now on. A column of nulls has no type yet."""
-    fields = [now if pa.types.is_null(known.type) else known for known, now in zip(schema, table.schema, strict=True)]
-    schema = pa.schema(fields)
-    if table.schema == schema:
-        return table, schema
-    columns = []
-    for field, column in zip(schema, table.columns, strict=True):
-        try:
-            columns.append(column.cast(field.type))
-        except _READ_ERRORS:
-            raise RowError(f"column {field.name!r} was {field.type} so far; it is now {column.type}") from None
-    return pa.Table.from_arrays(columns, schema=schema), schema
-
-
 class CarriedRows:
     """Columns of one row per slot. A slot without a row has nulls."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = tuple(names)
-        self.schema = pa.schema([(name, pa.null()) for name in names])
-        self._table = self.schema.empty_table()
-        self._places = np.zeros(0, np.int64)  # by slot: 1 + the row in the table, or 0
+        self._rows = TablePieces(names)
+        self._places = np.zeros(0, np.int64)  # by slot: 1 + the place of its row, or 0
 
     def __bool__(self) -> bool:
         """Whether any column is carried."""
         return bool(self.names)
 
     @property
+    def n_rows(self) -> int:
+        """The number of rows, including those without a slot."""
+        return len(self._rows)
+
+    @property
     def nbytes(self) -> int:
-        return int(self._table.nbytes) + self._places.nbytes
+        return self._rows.nbytes + self._places.nbytes
 
     def read(self, rows: Any) -> pa.Table:
         """The columns of new rows, in the types that they have had so far."""
-        table, self.schema = as_schema(read_columns(rows, self.names), self.schema)
-        return table
+        return self._rows.read(read_columns(rows, self.names))
+
+    def fit(self, table: pa.Table) -> pa.Table:
+        """A table in the types so far, which do not change."""
+        return as_schema(table, self._rows.schema)[0]
 
     def at(self, slots: NDArray[Any]) -> pa.Table:
         """The rows of these slots."""
-        self._reach(slots)
-        places = self._places[slots]
-        table, _ = as_schema(self._table, self.schema)
-        return table.take(pa.array(places - 1, mask=places == 0))
+        return self.at_places(self.places(slots))
 
     def put(self, slots: NDArray[Any], table: pa.Table) -> None:
         """Set the rows of slots, each of which occurs once."""
-        if not self.names or not len(slots):
-            return
-        table, self.schema = as_schema(table, self.schema)
-        self._reach(slots)
-        old, _ = as_schema(self._table, self.schema)
-        self._table = pa.concat_tables([old, table])
-        self._places[slots] = np.arange(old.num_rows + 1, self._table.num_rows + 1)
-        if self._table.num_rows > 2 * np.count_nonzero(self._places) + _FEW:
-            self._drop_unused()
+        if self.names and len(slots):
+            self.append(slots, table)
+            self.tidy()
 
     def free(self, slots: NDArray[Any]) -> None:
         if self.names:
@@ -145,13 +130,45 @@ class CarriedRows:
             self._places = np.zeros(int(moved.max(initial=-1)) + 1, np.int64)
             self._places[moved[stays]] = places[stays]
 
+    # Places: rows keep them until `tidy`, also after their slots got other rows.
+
+    def places(self, slots: NDArray[Any]) -> NDArray[np.int64]:
+        """The places of the rows of these slots, or -1."""
+        self._reach(slots)
+        return self._places[slots] - 1
+
+    def at_places(self, places: NDArray[np.int64]) -> pa.Table:
+        return self._rows.take(places)
+
+    def append(self, slots: NDArray[Any], table: pa.Table) -> None:
+        """Set the rows of slots, each of which occurs once."""
+        self._reach(slots)
+        n = len(self._rows)
+        self._rows.append(table)
+        self._places[slots] = np.arange(n + 1, n + table.num_rows + 1)
+
+    def tidy(self) -> None:
+        """Drop rows without a slot if they are the majority."""
+        if len(self._rows) > 2 * np.count_nonzero(self._places) + _FEW:
+            used = np.flatnonzero(self._places)
+            rows = TablePieces(self.names)
+            rows.append(self._rows.take(self._places[used] - 1).combine_chunks())
+            self._rows, self._places[used] = rows, np.arange(1, len(used) + 1)
+
+    def mark(self) -> Any:
+        """The rows now, for `go_back`; slots are restored one by one."""
+        return self._rows.mark()
+
+    def go_back(self, mark: Any) -> None:
+        self._rows.go_back(mark)
+
+    def set_places(self, slots: NDArray[Any], places: NDArray[np.int64]) -> None:
+        """Restore what `places` returned."""
+        self._reach(slots)
+        self._places[slots] = places + 1
+
     def _reach(self, slots: NDArray[Any]) -> None:
         self._places = grown(self._places, len(self._places), int(slots.max(initial=-1)) + 1)
-
-    def _drop_unused(self) -> None:
-        used = np.flatnonzero(self._places)
-        self._table = self._table.take(pa.array(self._places[used] - 1)).combine_chunks()
-        self._places[used] = np.arange(1, len(used) + 1)
 
 
 # Saving.

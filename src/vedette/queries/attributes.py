@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from vedette.errors import QueryError
 from vedette.native.damage import check, check_shape, check_type
+from vedette.queries.metadata import write_metadata
 from vedette.queries.query_options import DURATIONS, ONCE, OPTIONS, check_names, read_options, to_number, to_value
 
 
@@ -69,6 +70,11 @@ class Attributes:
         rows = [parsed[text] for text in options or ()]
         names = [name for name in OPTIONS if any(name in each for each in parsed.values())]
         return cls.of_columns(n, {name: [row.get(name) for row in rows] for name in names}, metadata)
+
+    @classmethod
+    def of_metadata(cls, n: int, metadata: Any, ids: Sequence[Any]) -> Attributes:
+        """Metadata only: one dict for all queries, or a sequence with one per query."""
+        return cls.of_columns(n, {}, None if metadata is None else write_metadata(metadata, ids))
 
     def _set(self, name: str, values: Sequence[Any]) -> None:
         if isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and name != "once":

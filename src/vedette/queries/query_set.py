@@ -413,11 +413,7 @@ class QuerySet(VersionedSet):
         made._texts = QueryTexts(len(made._ids))
         is_removed = made._versions.is_removed
         made._parts = Parts.of(saved["parts"], made.schema, made.index, is_removed, is_checked=is_checked)
-        if "attributes" in saved:
-            made._attributes = Attributes.from_parts(*saved["attributes"], is_checked=is_checked)
-            check(len(made._attributes) == len(made._ids), "the numbers of attributes and ids differ")
-        else:
-            made._attributes = Attributes(len(made._ids))
+        made._read_attributes(saved, is_checked=is_checked)
         made.retained_versions, made.forgotten_version, retained = saved["retained"]
         for number in (made.retained_versions, made.forgotten_version):
             check_type(number, int, "the number of retained versions")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from typing import Any, ClassVar, Self
 
@@ -14,6 +15,7 @@ from vedette.data.ids import Ids, check_in_order, item
 from vedette.errors import QueryError, SnapshotError, shortened
 from vedette.native.damage import check
 from vedette.queries import snapshot
+from vedette.queries.attributes import Attributes
 from vedette.queries.versions import Versions
 from vedette.settings import settings
 
@@ -75,6 +77,7 @@ class VersionedSet(SavedSet):
 
     _ids: Ids
     _versions: Versions
+    _attributes: Attributes
 
     def __len__(self) -> int:
         """The number of active queries."""
@@ -132,6 +135,27 @@ class VersionedSet(SavedSet):
         if not is_checked:
             self._versions.validate(len(self._ids))
             self._ids.check_distinct(~self._versions.is_removed)
+
+    # Metadata, in sets that have it by position.
+
+    def metadata_at(self, positions: NDArray[Any]) -> list[dict[str, Any]]:
+        """The metadata of some queries."""
+        return self._attributes.metadata_at(positions)
+
+    def without_metadata(self) -> Self:
+        """A set of the same queries without their metadata, to be sent elsewhere. It must not be changed."""
+        if not self._attributes.has_metadata:
+            return self
+        made = copy.copy(self)
+        made._attributes = self._attributes.without_metadata()
+        return made
+
+    def _read_attributes(self, saved: dict[str, Any], *, is_checked: bool) -> None:
+        """Read the attributes of a file. Files of earlier versions have none."""
+        self._attributes = Attributes(len(self._ids))
+        if "attributes" in saved:
+            self._attributes = Attributes.from_parts(*saved["attributes"], is_checked=is_checked)
+            check(len(self._attributes) == len(self._ids), "the numbers of attributes and ids differ")
 
     def _remove(self, positions: NDArray[np.int32]) -> None:
         raise NotImplementedError

@@ -242,7 +242,7 @@ def test_carried_rows_do_not_make_the_state_grow():
     monitor = border().border(key="k", time="t", columns=["note"])
     for step in range(200):
         monitor.step({"k": np.arange(50), "x": np.full(50, 0.5), "t": np.full(50, step), "note": ["text"] * 50})
-    assert monitor.details.carried._table.num_rows <= 101
+    assert monitor.details.carried.n_rows <= 101
 
 
 def test_metadata_is_that_of_the_revision_that_answered():

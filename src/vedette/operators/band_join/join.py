@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.operators.band_join.index.groups import Groups
@@ -31,6 +32,7 @@ class PairChanges:
     queries: NDArray[np.int32]
     lefts: NDArray[np.int32]
     rights: NDArray[np.int32]
+    sees_new: bool = False  # whether the pairs are of the values after a change
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -40,7 +42,7 @@ class PairChanges:
         return PAIR_BYTES * len(self)
 
     def take(self, places: NDArray[Any]) -> PairChanges:
-        return PairChanges(self.sign, self.queries[places], self.lefts[places], self.rights[places])
+        return PairChanges(self.sign, self.queries[places], self.lefts[places], self.rights[places], self.sees_new)
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class NewValues:
     ids: Any  # NDArray[np.int64] or pa.LargeStringArray
     values: NDArray[np.float64]
     slots: NDArray[np.int32]
+    rows: pa.Table | None = None  # the columns that answers carry
 
     @property
     def shifts(self) -> NDArray[np.float64]:
@@ -65,6 +68,7 @@ class Change:
     gone: Sequence[tuple[Side, Side, NDArray[np.int32]]] = ()  # a side, the other one, and slots of the first
     new: Sequence[NewValues] = ()
     unknown: Sequence[tuple[Side, Any]] = ()  # a side, and ids that have no value and were to be deleted
+    same: Sequence[tuple[Side, NDArray[np.int32], pa.Table]] = ()  # values that stay, and columns of their new rows
 
     def find_pairs(self, groups: Groups, most: int) -> Iterator[PairChanges]:
         """The pairs of the values, each once, in batches of about `most` bytes. Call it before `apply`."""
@@ -94,7 +98,15 @@ class Change:
         for side, _, slots in self.gone:
             side.free(slots)
         for each in self.new:
-            each.side.put(each.ids, each.values, each.slots)
+            each.side.put(each.ids, each.values, each.slots, each.rows)
+        for side, slots, rows in self.same:
+            side.put_rows(slots, rows)
+
+    def rows_after(self, side: Side) -> tuple[NDArray[np.int32], list[pa.Table]]:
+        """The slots of a side that get other rows, and these rows."""
+        changed = [(each.slots, each.rows) for each in self.new if each.side is side and each.rows is not None]
+        changed += [(slots, rows) for of, slots, rows in self.same if of is side]
+        return np.concatenate([np.empty(0, np.int32), *(slots for slots, _ in changed)]), [rows for _, rows in changed]
 
     def apply_affected(self, groups: Groups) -> list[NDArray[Any]]:
         """Make the change; the queries that lose or get pairs, each once per array."""
@@ -165,7 +177,7 @@ def _find_pairs(
         groups, points, shifts, slots, most // PAIR_BYTES, side.expected * len(slots)
     ):
         n += len(queries)
-        yield _to_changes(side, queries, own, others, sign)
+        yield _to_changes(side, queries, own, others, sign, sees_new=sign == 1)
     side.expected = max(n // max(1, len(slots)), side.expected * 7 // 8)
 
 
@@ -177,6 +189,13 @@ def _without(found: PairChanges, is_gone: NDArray[np.bool_] | None, side: Side) 
 
 
 def _to_changes(
-    side: Side, queries: NDArray[np.int32], own: NDArray[np.int32], others: NDArray[np.int32], sign: int
+    side: Side,
+    queries: NDArray[np.int32],
+    own: NDArray[np.int32],
+    others: NDArray[np.int32],
+    sign: int,
+    *,
+    sees_new: bool = False,
 ) -> PairChanges:
-    return PairChanges(sign, queries, own, others) if side.sign == 1 else PairChanges(sign, queries, others, own)
+    lefts, rights = (own, others) if side.sign == 1 else (others, own)
+    return PairChanges(sign, queries, lefts, rights, sees_new)

@@ -6,7 +6,8 @@ docs/operators.md defines its answers.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -20,6 +21,7 @@ from vedette.native.threads import check_threads, limit_each
 from vedette.operators.band_join.explanation import explain
 from vedette.operators.band_join.join import PAIR_BYTES, Change, NewValues, PairChanges, change_bands, find_all_pairs
 from vedette.operators.band_join.net_change import find_net_change
+from vedette.operators.band_join.pair_rows import find_rows
 from vedette.operators.band_join.rows import (
     SIDES,
     ValueRows,
@@ -31,6 +33,9 @@ from vedette.operators.band_join.rows import (
 from vedette.operators.band_join.side import Side
 from vedette.operators.band_join.state import BandState
 from vedette.operators.band_join.table import to_pair_table, to_query_table, to_unknown_table
+from vedette.operators.carried_rows import check_columns
+from vedette.operators.query_metadata import find_metadata
+from vedette.operators.side_columns import PairRows, Rows, SideColumns, concat_rows, count_bytes, cut_pairs
 from vedette.settings import settings
 
 if TYPE_CHECKING:
@@ -40,6 +45,7 @@ Report = Literal["pairs", "queries"]
 KnownId = Literal["error", "replace"]
 UnknownId = Literal["log", "report", "error"]
 
+PAIR_COLUMNS = ("sign", "query", "left", "right", "version")  # names that answers have themselves
 _CHOICES = {"report": get_args(Report), "known_id": get_args(KnownId), "unknown_id": get_args(UnknownId)}
 _log = logging.getLogger(__name__)
 _STATE = BandState()
@@ -68,6 +74,8 @@ class BandMonitor:
         known_id: KnownId = "error",
         unknown_id: UnknownId = "log",
         threads: int | None = None,
+        columns: Any = None,
+        metadata: Any = None,
     ) -> None:
         for option, value in (("report", report), ("known_id", known_id), ("unknown_id", unknown_id)):
             if value not in _CHOICES[option]:
@@ -82,6 +90,14 @@ class BandMonitor:
             raise QueryError(
                 f"must be a whole number above 0, or None; got {shown(max_state_rows)}", option="max_state_rows"
             )
+        self.columns = SideColumns.read(columns, tuple(SIDES.values()), PAIR_COLUMNS)
+        if self.columns and report == "queries":
+            raise QueryError(
+                "are columns of the rows of pairs; with report='queries' there are no pairs: omit columns, or report "
+                "'pairs'",
+                option="columns",
+            )
+        self.metadata = check_columns(metadata, (*PAIR_COLUMNS, *self.columns.names), "metadata")
         self.queries = queries
         self.report = report
         self.max_state_rows = max_state_rows
@@ -94,7 +110,7 @@ class BandMonitor:
 
     def clear(self) -> None:
         """Remove all values."""
-        self.left, self.right = Side(1), Side(-1)
+        self.left, self.right = Side(1, self.columns.of["left"]), Side(-1, self.columns.of["right"])
         self.version = self.queries.version  # of the queries, as of the last answer
 
     def __repr__(self) -> str:
@@ -200,8 +216,11 @@ class BandMonitor:
         low, high = self.queries.band(query_id)
         most = max_answer_bytes()
         pieces = find_all_pairs(self.left, self.right, np.array([low]), np.array([high]), 1, most)
-        found = _collect(pieces, most, "narrow the band, or raise the setting")
-        return to_pair_table(found, self.queries.query_ids(), self.left, self.right).select(["left", "right"])
+        advice = "narrow the band, or raise the setting"
+        found = _collect(pieces, most, advice)
+        rows = self._rows_of(found, Change(), most, advice)
+        pairs = to_pair_table(found, self.queries.query_ids(), self.left, self.right).select(["left", "right"])
+        return self.columns.add_to(pairs, rows)
 
     def values(self, side: Literal["left", "right"]) -> pa.Table:
         """The current values of a side: columns id and value."""
@@ -257,8 +276,13 @@ class BandMonitor:
     def _read_insertion(self, left: Any, right: Any) -> Change:
         if self.known_id == "replace":
             return self._read_step(left, right, has_ops=False)
-        read = [(side, other, *read_new_values(rows, side)) for side, other, rows in self._given(left, right)]
-        change = Change(new=[NewValues(*each, each[0].slots_for(each[2])) for each in read if len(each[2])])
+        new = []
+        for side, other, rows in self._given(left, right):
+            ids, values = read_new_values(rows, side)
+            carried = self._read_columns(rows, side, len(ids))
+            if len(ids):
+                new.append(NewValues(side, other, ids, values, side.slots_for(ids), carried))
+        change = Change(new=new)
         self._check_room(change)
         return change
 
@@ -277,13 +301,21 @@ class BandMonitor:
     def _read_step(self, left: Any, right: Any, *, has_ops: bool = True) -> Change:
         self._given(left, right)
         left_rows, right_rows = (
-            None if rows is None else read_rows(rows, side, has_ops=has_ops)
+            None if rows is None else self._read_rows(rows, side, has_ops)
             for side, rows in ((self.left, left), (self.right, right))
         )
         return self._find_change(left_rows, right_rows, tuple(SIDES.values()))
 
+    def _read_rows(self, rows: Any, side: Side, has_ops: bool) -> ValueRows:
+        read = read_rows(rows, side, has_ops=has_ops)
+        only_deletes = len(read.ids) > 0 and bool(read.deletes.all())
+        return read if only_deletes else replace(read, carried=self._read_columns(rows, side, len(read.ids)))
+
+    def _read_columns(self, rows: Any, side: Side, n: int) -> pa.Table | None:
+        return self.columns.read_rows(rows, SIDES[side.sign], n, side.carried) if side.carried else None
+
     def _find_change(self, left: ValueRows | None, right: ValueRows | None, sides_reported: Collection[str]) -> Change:
-        gone, new, unknown = [], [], []
+        gone, new, unknown, same = [], [], [], []
         for side, other, rows in ((self.left, self.right, left), (self.right, self.left, right)):
             if rows is None:
                 continue
@@ -291,10 +323,14 @@ class BandMonitor:
             if len(net.deleted):
                 gone.append((side, other, net.deleted))
             if len(net.inserted):
-                new.append(NewValues(side, other, net.inserted, net.values, side.slots_for(net.inserted)))
+                slots, carried = side.slots_for(net.inserted), rows.carried
+                carried = None if carried is None else carried.take(pa.array(net.inserted_rows))
+                new.append(NewValues(side, other, net.inserted, net.values, slots, carried))
+            if len(net.same) and rows.carried is not None:
+                same.append((side, net.same, rows.carried.take(pa.array(net.same_rows))))
             if len(net.unknown) and SIDES[side.sign] in sides_reported:
                 unknown.append((side, net.unknown))
-        change = self._checked(Change(gone, new, unknown))
+        change = self._checked(Change(gone, new, unknown, same))
         self._check_room(change)
         return change
 
@@ -312,9 +348,10 @@ class BandMonitor:
         if self.report == "queries":
             return self._to_queries(change)
         most = max_answer_bytes()
-        table = self._finish(change, _collect(self._find(change, most), most, advice))
+        found = _collect(self._find(change, most), most, advice)
+        table = self._finish(change, found, self._rows_of(found, change, most, advice))
         if self.unknown_id == "report" and change.unknown:
-            reported = to_unknown_table(change.unknown, table.schema)
+            reported = self._to_unknown(change, table.schema)
             table = pa.concat_tables([reported, table]) if table.num_rows else reported
         return table
 
@@ -326,20 +363,71 @@ class BandMonitor:
         most = settings().answer_batch_bytes if max_bytes is None else max_bytes
         now, ids = self._moment(), self.queries.query_ids()
         if self.unknown_id == "report" and change.unknown:
-            yield to_unknown_table(change.unknown, to_pair_table([], ids, self.left, self.right).schema)
+            yield self._to_unknown(change, self._details(to_pair_table([], ids, self.left, self.right), [], {}).schema)
         held: list[PairChanges] = []
-        for found in self._find(change, most):
-            if held and sum(each.nbytes for each in held) + found.nbytes > most:
+        held_rows: list[Rows] = []
+        n_bytes = 0
+        for found, rows in self._cut(self._find(change, most), change, most):
+            n_more = found.nbytes + count_bytes(rows)
+            if held and n_bytes + n_more > most:
                 new = change.new_ids(self.left), change.new_ids(self.right)
-                yield to_pair_table(held, ids, self.left, self.right, new)
+                yield self._details(
+                    to_pair_table(held, ids, self.left, self.right, new), held, concat_rows(held_rows)
+                )
                 if self._moment() != now:
                     raise QueryError(
                         "the join or its queries have changed while pieces were read; read all of them first"
                     )
-                held = []
+                held, held_rows, n_bytes = [], [], 0
             if len(found):
                 held.append(found)
-        yield self._finish(change, held)
+                held_rows.append(rows)
+                n_bytes += n_more
+        yield self._finish(change, held, concat_rows(held_rows))
+
+    def _cut(self, pieces: Iterator[PairChanges], change: Change, most: int) -> Iterator[tuple[PairChanges, Rows]]:
+        """The pairs with their rows, cut so that the columns that they carry fit into `most` bytes, too."""
+        for found in pieces:
+            rows = find_rows(found, change, self.left, self.right) if self.columns else {}
+            if not rows or not len(found):
+                yield found, {}
+                continue
+            for start, stop in cut_pairs(len(found), PAIR_BYTES, rows, most):
+                part = found.take(slice(start, stop))
+                yield part, {side: each.slice(start, stop) for side, each in rows.items()}
+
+    def _rows_of(self, found: Sequence[PairChanges], change: Change, most: int, advice: str) -> Rows:
+        """The rows of all pairs; raises AnswerError if their columns exceed `most` bytes."""
+        if not self.columns:
+            return {}
+        rows = concat_rows([find_rows(each, change, self.left, self.right) for each in found])
+        n_bytes = count_bytes(rows)
+        if n_bytes > most:
+            n = sum(map(len, found))
+            raise too_large(f"has {count(n, 'pair')} with {n_bytes:,} bytes of columns", advice)
+        return rows
+
+    def _to_unknown(self, change: Change, schema: pa.Schema) -> pa.Table:
+        table = to_unknown_table(change.unknown, schema)
+        for field in list(schema)[table.num_columns :]:
+            table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+        return table
+
+    def _details(self, table: pa.Table, found: Sequence[PairChanges], rows: Rows) -> pa.Table:
+        """A table of pairs with the columns of their rows, and with the metadata of their queries."""
+        if self.columns:
+            rows = rows or {name: PairRows(side.carried.at(_NONE), _NONE) for name, side in self._sides_with_columns()}
+            table = self.columns.add_to(table, rows)
+        return self._with_metadata(table, [each.queries for each in found])
+
+    def _with_metadata(self, table: pa.Table, queries: Sequence[NDArray[np.int32]]) -> pa.Table:
+        names = np.concatenate([_NONE, *queries]) if self.metadata else _NONE
+        for name, column in find_metadata(self.metadata, names, self.queries.metadata_at).items():
+            table = table.append_column(name, column)
+        return table
+
+    def _sides_with_columns(self) -> list[tuple[str, Side]]:
+        return [(SIDES[side.sign], side) for side in (self.left, self.right) if side.carried]
 
     def _moment(self) -> tuple[Any, ...]:
         """A value that differs after values or queries have changed."""
@@ -351,10 +439,11 @@ class BandMonitor:
         yield from limit_each(self.threads, self._follow(most))
         yield from limit_each(self.threads, change.find_pairs(groups, most))
 
-    def _finish(self, change: Change, found: list[PairChanges]) -> pa.Table:
+    def _finish(self, change: Change, found: list[PairChanges], rows: Rows) -> pa.Table:
         change.apply()
         self._note(change)
         table = to_pair_table(found, self.queries.query_ids(), self.left, self.right)
+        table = self._details(table, found, rows)
         change.tidy()
         return table
 
@@ -364,7 +453,7 @@ class BandMonitor:
         self._note(change)
         names: NDArray[np.int32] = found[0] if len(found) == 1 else np.unique(np.concatenate([_NONE, *found]))
         change.tidy()
-        return to_query_table(names, self.queries.query_ids())
+        return self._with_metadata(to_query_table(names, self.queries.query_ids()), [names])
 
     def _note(self, change: Change) -> None:
         self.version = self.queries.version

@@ -27,6 +27,9 @@ class NetChange:
     inserted: Any  # NDArray[np.int64] or pa.LargeStringArray, as `unknown`
     values: NDArray[np.float64]  # of the inserted ids
     unknown: Any
+    inserted_rows: NDArray[np.int64]  # the last row of each inserted id
+    same: NDArray[np.int32]  # slots whose value stays, although rows have set it
+    same_rows: NDArray[np.int64]
 
 
 def find_net_change(rows: ValueRows, side: Side, *, replaces: bool) -> NetChange:
@@ -35,7 +38,8 @@ def find_net_change(rows: ValueRows, side: Side, *, replaces: bool) -> NetChange
     A value that is replaced by an equal one does not change.
     """
     if not len(rows.ids):
-        return NetChange(np.empty(0, np.int32), rows.ids, np.empty(0), rows.ids)
+        none, nothing = np.empty(0, np.int64), np.empty(0, np.int32)
+        return NetChange(nothing, rows.ids, np.empty(0), rows.ids, none, nothing, none)
     ids, codes = _encode(rows.ids)
     order = np.arange(len(codes)) if len(ids) == len(codes) else np.argsort(codes, kind="stable")
     codes, values, inserts = codes[order], rows.values[order], ~rows.deletes[order]
@@ -51,12 +55,15 @@ def find_net_change(rows: ValueRows, side: Side, *, replaces: bool) -> NetChange
     old_values = np.full(len(slots), np.nan)
     old_values[has_value] = side.values[slots[has_value]]
     differs = ~stays | (values != old_values)
-    put = np.flatnonzero(stays & differs)
+    put, same = np.flatnonzero(stays & differs), np.flatnonzero(stays & ~differs)
     return NetChange(
         deleted=slots[has_value & differs],
         inserted=take_ids(ids, put),
         values=values[put],
         unknown=take_ids(ids, codes[~inserts & ~had_value]),
+        inserted_rows=order[lasts[put]],
+        same=slots[same],
+        same_rows=order[lasts[same]],
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import weakref
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +15,12 @@ from numpy.typing import NDArray
 from vedette.data.ids import Ids, check_in_order, item, take_ids
 from vedette.errors import QueryError, count, shown
 from vedette.native.buffers import grown
-from vedette.native.damage import check, check_shape, check_type
+from vedette.native.damage import check, check_shape, check_type, check_within
 from vedette.operators.band_join.ends import read_ends
 from vedette.operators.band_join.history import BandHistory, Bands
 from vedette.operators.band_join.index.groups import Groups
 from vedette.queries import content
+from vedette.queries.attributes import Attributes
 from vedette.queries.query_set import RETAINED_VERSIONS
 from vedette.queries.set_changes import Changes
 from vedette.queries.versioned_set import SavedSet, begin
@@ -52,6 +55,8 @@ class BandQuerySet(SavedSet):
         self._highs = np.empty(0)
         self._exists = np.zeros(0, np.bool_)
         self._n_existing = 0
+        self._attributes = Attributes()  # metadata, by place; see `_places`
+        self._places = np.empty(0, np.int32)  # by name
         self._versions = Versions()
         self._history = BandHistory()
         self._retained_versions = 0  # changes stay known for this many versions
@@ -87,30 +92,56 @@ class BandQuerySet(SavedSet):
     @property
     def nbytes(self) -> int:
         """The memory of the set: its queries, their ids, groups and history."""
-        own = self._lows.nbytes + self._highs.nbytes + self._exists.nbytes
+        own = self._lows.nbytes + self._highs.nbytes + self._exists.nbytes + self._places.nbytes
+        own += self._attributes.nbytes
         return own + self._ids.nbytes + self._versions.nbytes + self._history.nbytes + self.groups().nbytes
 
     # Changes. Each is made as a whole, under one new version, or raises and changes nothing.
 
-    def add(self, query_id: str | int, low: float | None, high: float | None) -> None:
-        """Add a query; None means unbounded. Raises QueryError if its ends are invalid or its id already exists."""
-        self.add_many([query_id], [low], [high])
+    def add(
+        self,
+        query_id: str | int,
+        low: float | None,
+        high: float | None,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Add a query; None means unbounded. Raises QueryError if its ends are invalid or its id already exists.
 
-    def add_many(self, ids: Any, lows: Any, highs: Any) -> None:
-        """Add many queries; `lows` and `highs` are arrays, or one number for all, and None means unbounded."""
+        `metadata` is a dict of JSON values that answers can carry.
+        """
+        self.add_many([query_id], [low], [high], metadata=metadata)
+
+    def add_many(self, ids: Any, lows: Any, highs: Any, *, metadata: Any = None) -> None:
+        """Add many queries; `lows` and `highs` are arrays, or one number for all, and None means unbounded.
+
+        `metadata` is one dict for all, or a list with one per query.
+        """
         read, names = self._read_new(ids)
         settings().check("max_queries", len(self) + len(read))
         new_lows, new_highs = read_ends(lows, highs, len(read), read)
+        attributes = Attributes.of_metadata(len(read), metadata, read.tolist())
         if not len(read):
             return
-        self._versions.advance([*content.of_ids(read), new_lows.data, new_highs.data])
-        self._put(read, names, new_lows, new_highs)
+        self._versions.advance([*content.of_ids(read), new_lows.data, new_highs.data, *attributes.content()])
+        self._put(read, names, new_lows, new_highs, attributes)
 
-    def replace(self, query_id: str | int, low: float | None, high: float | None) -> None:
-        """Replace the band of a query."""
+    def replace(
+        self,
+        query_id: str | int,
+        low: float | None,
+        high: float | None,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Replace the band of a query. It keeps its metadata, unless other is given."""
         names = np.array([self._must_find(query_id)], np.int32)
         lows, highs = read_ends([low], [high], 1, self._ids.take(names))
-        self._versions.advance([*content.of_ids(self._ids.take(names)), lows.data, highs.data])
+        attributes = Attributes.of_metadata(1, metadata, [query_id])
+        pieces = [*content.of_ids(self._ids.take(names)), lows.data, highs.data]
+        self._versions.advance([*pieces, *attributes.content()])
+        if metadata is not None:
+            self._set_attributes(names, attributes)
         self._change(names, self._lows[names], self._highs[names], lows, highs)
 
     def remove(self, query_id: str | int) -> None:
@@ -141,7 +172,9 @@ class BandQuerySet(SavedSet):
         if start:  # the queries that the set starts with
             if self.version > self._versions.first:
                 raise QueryError(f"the set is at version {self.version}; got queries of earlier versions")
-            self._put(*self._read_new(changes.added_ids[:start]), lows[:start], highs[:start])
+            self._put(
+                *self._read_new(changes.added_ids[:start]), lows[:start], highs[:start], _attributes(changes, 0, start)
+            )
             self._history = BandHistory()
             self._history.first = self.version
         for each in changes.by_version():
@@ -154,7 +187,8 @@ class BandQuerySet(SavedSet):
                 self._remove_names(removed)
             if len(read):
                 end = start + len(read)
-                self._put(read, self._ids.find(read), lows[start:end], highs[start:end])
+                own = _attributes(changes, start, end)
+                self._put(read, self._ids.find(read), lows[start:end], highs[start:end], own)
                 start = end
 
     def retain(self, versions: int = RETAINED_VERSIONS) -> None:
@@ -170,18 +204,22 @@ class BandQuerySet(SavedSet):
         known_id: KnownId = "error",
         unknown_id: UnknownId = "log",
         max_state_rows: int | None = None,
+        columns: Any = None,
+        metadata: Any = None,
         threads: int | None = None,
     ) -> BandMonitor:
         """A monitor of two changing sets of values; docs/operators.md defines its answers.
 
         It reports "pairs", or only the "queries" that are affected. `known_id` says what happens if an inserted id
         already has a value, `unknown_id` what happens if a deleted id has none. `max_state_rows` bounds the values of
-        both sides. `threads` limits the threads that many values are cut for, by default the setting threads, else all
+        both sides. `columns` brings columns of both rows of a pair, as `left_...` and `right_...`: a list of names for
+        both sides, or a dict with a list per side. `metadata` brings fields of the query's metadata. `threads` limits
+        the threads that many values are cut for, by default the setting threads, else all
         cores; the answer is the same for any number.
         """
         from vedette.operators.band_join.monitor import BandMonitor
 
-        monitor = BandMonitor(self, report, max_state_rows, known_id, unknown_id, threads)
+        monitor = BandMonitor(self, report, max_state_rows, known_id, unknown_id, threads, columns, metadata)
         self._monitors.add(monitor)
         return monitor
 
@@ -195,6 +233,7 @@ class BandQuerySet(SavedSet):
             "versions": self._versions.to_parts(),
             "history": self._history.to_parts(),
             "groups": groups.to_parts(),
+            "attributes": [self._places[:n], self._attributes.to_parts()],
         }
 
     @classmethod
@@ -207,6 +246,11 @@ class BandQuerySet(SavedSet):
         made._versions = Versions.from_parts(*saved["versions"])
         made._history = BandHistory.from_parts(*saved["history"])
         made._groups = Groups.from_parts(saved["groups"])
+        n = len(made._ids)
+        made._places, made._attributes = np.arange(n, dtype=np.int32), Attributes(n)
+        if "attributes" in saved:  # files of earlier versions have none
+            made._places, attributes = saved["attributes"]
+            made._attributes = Attributes.from_parts(*attributes, is_checked=is_checked)
         if not is_checked:
             made._validate()
         return made
@@ -221,6 +265,9 @@ class BandQuerySet(SavedSet):
             check_type(array, NDArray[hint], "the ends of bands")  # type: ignore[valid-type]
             check_shape(array, (n,), "the ends of bands")
         check((self._lows[self._exists] <= self._highs[self._exists]).all(), "a band ends before it begins")
+        check_type(self._places, NDArray[np.int32], "the metadata of bands")
+        check_shape(self._places, (n,), "the metadata of bands")
+        check_within(self._places, 0, len(self._attributes) - 1, "the metadata of bands")
         self._history.validate(n, self.version)
         assert self._groups is not None
         self._groups.validate(self._lows, self._highs, self._exists)
@@ -243,6 +290,18 @@ class BandQuerySet(SavedSet):
     def query_ids(self) -> Ids:
         """The ids by name, including those of queries that were removed lately."""
         return self._ids
+
+    def metadata_at(self, names: NDArray[np.int32]) -> list[dict[str, Any]]:
+        """The metadata of queries, given by name; of a removed query, the last that it had."""
+        return self._attributes.metadata_at(self._places[names])
+
+    def without_metadata(self) -> BandQuerySet:
+        """A set of the same queries without their metadata, to be sent elsewhere. It must not be changed."""
+        if not self._attributes.has_metadata:
+            return self
+        made = copy.copy(self)
+        made._attributes = self._attributes.without_metadata()
+        return made
 
     def changes_since(self, version: int) -> tuple[Bands, Bands]:
         """The bands that changed after a version: their names and ends at that version, and their ends now."""
@@ -271,7 +330,14 @@ class BandQuerySet(SavedSet):
         self._versions.advance(content.of_ids(self._ids.take(names)))
         self._remove_names(names)
 
-    def _put(self, read: Any, names: NDArray[np.int32], lows: NDArray[np.float64], highs: NDArray[np.float64]) -> None:
+    def _put(
+        self,
+        read: Any,
+        names: NDArray[np.int32],
+        lows: NDArray[np.float64],
+        highs: NDArray[np.float64],
+        attributes: Attributes,
+    ) -> None:
         """Add queries under the current version; `names` are negative where an id is new."""
         unknown = np.flatnonzero(names < 0)
         if len(unknown):
@@ -281,8 +347,18 @@ class BandQuerySet(SavedSet):
             self._lows = grown(self._lows, n_before, len(self._ids))
             self._highs = grown(self._highs, n_before, len(self._ids))
             self._exists = grown(self._exists, n_before, len(self._ids))
+            self._places = grown(self._places, n_before, len(self._ids))
+        self._set_attributes(names, attributes)
         none = np.full(len(names), np.nan)
         self._change(names, none, none, lows, highs)
+
+    def _set_attributes(self, names: NDArray[np.int32], attributes: Attributes) -> None:
+        n = len(self._attributes)
+        self._attributes.append(attributes)
+        self._places[names] = np.arange(n, n + len(names), dtype=np.int32)
+        if n > 2 * len(self._ids) + FEW_REMOVED:  # most are of earlier forms of queries
+            self._attributes = self._attributes.take(self._places[: len(self._ids)])
+            self._places = np.arange(len(self._ids), dtype=np.int32)
 
     def _remove_names(self, names: NDArray[np.int32]) -> None:
         none = np.full(len(names), np.nan)
@@ -324,6 +400,8 @@ class BandQuerySet(SavedSet):
         self._history.rename(new_names)
         self._ids, self._groups, self._waiting = ids, None, []
         self._lows, self._highs, self._exists = self._lows[kept], self._highs[kept], self._exists[kept]
+        self._attributes = self._attributes.take(self._places[kept])
+        self._places = np.arange(len(kept), dtype=np.int32)
 
     def _names(self) -> NDArray[np.int32]:
         """The names of the queries."""
@@ -363,3 +441,8 @@ class BandQuerySet(SavedSet):
         if name < 0:
             raise QueryError(f"no query {shown(query_id)} in this set")
         return name
+
+
+def _attributes(changes: Changes, start: int, end: int) -> Attributes:
+    """The metadata of added queries."""
+    return Attributes.of_columns(end - start, {}, None if changes.metadata is None else changes.metadata[start:end])

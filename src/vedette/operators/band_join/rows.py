@@ -30,6 +30,7 @@ class ValueRows:
     ids: Any  # NDArray[np.int64] or pa.LargeStringArray; an id may occur several times
     values: NDArray[np.float64]  # not used in deletions
     deletes: NDArray[np.bool_]
+    carried: pa.Table | None = None  # columns that answers carry
 
 
 def read_rows(rows: Any, side: Side, *, has_ops: bool) -> ValueRows:

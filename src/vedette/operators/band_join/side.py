@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.data.ids import Ids, take_ids
 from vedette.native.buffers import grown
 from vedette.operators.band_join.index.points import Points
+from vedette.operators.carried_rows import CarriedRows
 from vedette.operators.slot_log import SlotLog
 
 FEW_FREED = 1024  # up to this many freed slots are always kept
@@ -21,7 +24,7 @@ class Side:
     `sign` is 1 for the left side and -1 for the right: a value times it, plus another's, is the difference of the two.
     """
 
-    def __init__(self, sign: int) -> None:
+    def __init__(self, sign: int, columns: Sequence[str] = ()) -> None:
         self.sign = sign
         self.ids = Ids()
         self.values = np.empty(0)
@@ -30,13 +33,15 @@ class Side:
         self.n_calls = 0  # of `put` and `free`
         self.expected = 0  # recent number of pairs per value of this side
         self.log = SlotLog()
+        self.carried = CarriedRows(columns)  # of the last row of each id that has a value
 
     def __len__(self) -> int:
         return len(self.points)
 
     @property
     def nbytes(self) -> int:
-        return self.ids.nbytes + self.values.nbytes + self.lives.nbytes + self.points.nbytes
+        own = self.ids.nbytes + self.values.nbytes + self.lives.nbytes + self.points.nbytes
+        return own + self.carried.nbytes
 
     @property
     def living(self) -> NDArray[np.int32]:
@@ -66,8 +71,14 @@ class Side:
         unknown = np.flatnonzero(slots >= len(self.ids))
         return ids if len(unknown) == len(slots) else take_ids(ids, unknown)
 
-    def put(self, ids: NDArray[np.int64] | Any, values: NDArray[np.float64], slots: NDArray[np.int32]) -> None:
-        """Set the values of ids that have none, at slots from `slots_for`."""
+    def put(
+        self,
+        ids: NDArray[np.int64] | Any,
+        values: NDArray[np.float64],
+        slots: NDArray[np.int32],
+        rows: pa.Table | None = None,
+    ) -> None:
+        """Set the values of ids that have none, at slots from `slots_for`, and the columns of their rows."""
         self.n_calls += 1
         n_before = len(self.ids)
         new = self.new_ids(ids, slots)
@@ -79,6 +90,13 @@ class Side:
         self.lives[slots] = True
         self.points.add(values * self.sign, slots)
         self.log.note(slots)
+        if rows is not None:
+            self.carried.put(slots, rows)
+
+    def put_rows(self, slots: NDArray[np.int32], rows: pa.Table) -> None:
+        """Set the columns of rows whose values stay."""
+        self.carried.put(slots, rows)
+        self.log.note(slots)
 
     def free(self, slots: NDArray[np.int32]) -> None:
         """Remove the values at these slots."""
@@ -86,6 +104,7 @@ class Side:
         self.points.remove(self.shifts(slots), slots)
         self.lives[slots] = False
         self.log.note(slots)
+        self.carried.free(slots)
 
     def pack(self) -> None:
         """Drop the slots of removed values when most slots are of such."""
@@ -98,5 +117,6 @@ class Side:
         moved = np.full(len(self.ids), -1, np.int32)
         moved[living] = np.arange(len(living), dtype=np.int32)
         self.points.rename(moved)
+        self.carried.move_slots(moved)
         self.ids, self.values, self.lives = ids, self.values[living], np.ones(len(living), np.bool_)
         self.log.forget()

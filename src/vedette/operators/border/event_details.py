@@ -17,11 +17,12 @@ from vedette.data.keyed_rows import KeyedRows
 from vedette.native.buffers import grown
 from vedette.operators.border.event_columns import EventColumns
 from vedette.operators.border.event_ids import EXPIRY, ID_BYTES, count_ordinals, make_event_ids
-from vedette.operators.border.event_metadata import find_metadata
+from vedette.operators.border.event_metadata import metadata_at
 from vedette.operators.border.key_state import KeyState
 from vedette.operators.border.moves import Moves
 from vedette.operators.border.options import EVENT_ID, MonitorOptions
 from vedette.operators.carried_rows import CarriedRows
+from vedette.operators.query_metadata import find_metadata
 from vedette.queries.set_view import SetView
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ class EventDetails:
             carried = self._find(rows.rows, batch)
             for name, column in zip(carried.column_names, carried.columns, strict=True):
                 table = table.append_column(name, column)
-        for name, column in find_metadata(self.metadata, events.queries, view).items():
+        found = find_metadata(self.metadata, events.queries, lambda queries: metadata_at(queries, view))
+        for name, column in found.items():
             table = table.append_column(name, column)
         if self.has_ids:
             ids = make_event_ids(self._queries.name, events, rows.ordinals, keys, view)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from vedette.operators.moving_join.motion_rows import FARTHEST
 from vedette.operators.moving_join.zone_removals import ZoneRemovals
 from vedette.operators.moving_join.zones import read_zones, sides_of
 from vedette.queries import content
+from vedette.queries.attributes import Attributes
 from vedette.queries.revisions import Revisions
 from vedette.queries.set_changes import Changes
 from vedette.queries.versioned_set import VersionedSet
@@ -62,6 +64,7 @@ class ZoneSet(VersionedSet):
         self._ids = Ids()
         self._versions = Versions()
         self._removals = ZoneRemovals()
+        self._attributes = Attributes()  # by position: metadata
         self._flat = np.empty(0)  # the sides of one zone after the other, with room for more
         self._lock = threading.RLock()
 
@@ -76,31 +79,42 @@ class ZoneSet(VersionedSet):
     @property
     def nbytes(self) -> int:
         """The memory of the set: sides, ids and versions."""
-        return self._flat.nbytes + self._ids.nbytes + self._versions.nbytes + self._removals.nbytes
+        own = self._flat.nbytes + self._ids.nbytes + self._versions.nbytes + self._removals.nbytes
+        return own + self._attributes.nbytes
 
     # Changes. A change happens as a whole under one new version, or raises and changes nothing.
 
-    def add(self, zone_id: str | int, **sides: float) -> None:
-        """Add a zone: `zones.add("harbour", x_low=10, x_high=20, y_low=0, y_high=5)`."""
-        self.add_many([zone_id], **sides)
+    def add(self, zone_id: str | int, *, metadata: Mapping[str, Any] | None = None, **sides: float) -> None:
+        """Add a zone: `zones.add("harbour", x_low=10, x_high=20, y_low=0, y_high=5)`.
 
-    def add_many(self, ids: Any, **sides: Any) -> None:
-        """Add many zones. Each side is an array with one number per id, or one number for all."""
+        `metadata` is a dict of JSON values that answers can carry.
+        """
+        self.add_many([zone_id], metadata=metadata, **sides)
+
+    def add_many(self, ids: Any, *, metadata: Any = None, **sides: Any) -> None:
+        """Add many zones. Each side is an array with one number per id, or one number for all.
+
+        `metadata` is one dict for all, or a list with one per zone.
+        """
         read = self._read_new_ids(ids)
         zones = read_zones(sides, self.dimensions, len(read), read)
+        attributes = Attributes.of_metadata(len(read), metadata, read.tolist())
         if len(read):
-            self._versions.advance([*content.of_ids(read), zones.data])
-            self._append(read, zones)
+            self._versions.advance([*content.of_ids(read), zones.data, *attributes.content()])
+            self._append(read, zones, attributes)
 
-    def replace(self, zone_id: str | int, **sides: float) -> None:
-        """Give a zone other sides."""
+    def replace(self, zone_id: str | int, *, metadata: Mapping[str, Any] | None = None, **sides: float) -> None:
+        """Give a zone other sides. It keeps its metadata, unless other is given."""
         positions = np.array([self._must_find(zone_id)], np.int32)
         read = self._ids.take(positions)
         zones = read_zones(sides, self.dimensions, 1, read)
-        self._versions.advance([*content.of_ids(read), zones.data])
+        if metadata is None:
+            (metadata,) = self._attributes.metadata_at(positions)
+        attributes = Attributes.of_metadata(1, metadata, [zone_id])
+        self._versions.advance([*content.of_ids(read), zones.data, *attributes.content()])
         with self._lock:
             self._note_removed(positions)
-            self._append(read, zones)
+            self._append(read, zones, attributes)
 
     def begin(self, version: int, mark: int) -> None:
         super().begin(version, mark)
@@ -118,7 +132,9 @@ class ZoneSet(VersionedSet):
             if len(revisions.ended):
                 self._note_removed(revisions.ended, revisions.ended_versions)
             if len(stays):
-                self._append(read, zones, changes.added_versions[stays])
+                metadata = None if changes.metadata is None else [changes.metadata[each] for each in stays]
+                attributes = Attributes.of_columns(len(stays), {}, metadata)
+                self._append(read, zones, attributes, changes.added_versions[stays])
             self._forget_removed()
 
     # Answers.
@@ -169,6 +185,7 @@ class ZoneSet(VersionedSet):
                 "ids": self._ids.to_parts(),
                 "versions": self._versions.to_parts(),
                 "sides": self._sides,
+                "attributes": self._attributes.to_parts(),
                 "removals_since": self._removals.first,
             }
 
@@ -177,6 +194,7 @@ class ZoneSet(VersionedSet):
         check(type(saved["dimensions"]) is int and saved["dimensions"] in (2, 3), "zones have no such dimensions")
         made = cls(saved["dimensions"])
         made._read_ids(saved, is_checked=is_checked)
+        made._read_attributes(saved, is_checked=is_checked)
         if not is_checked:
             check_type(saved["sides"], NDArray[np.float64], "the sides of zones")
             check_shape(saved["sides"], (len(made._ids), len(sides_of(made.dimensions))), "the sides of zones")
@@ -195,13 +213,20 @@ class ZoneSet(VersionedSet):
 
     # Inside.
 
-    def _append(self, read: Any, zones: NDArray[np.float64], versions: NDArray[np.int64] | None = None) -> None:
+    def _append(
+        self,
+        read: Any,
+        zones: NDArray[np.float64],
+        attributes: Attributes,
+        versions: NDArray[np.int64] | None = None,
+    ) -> None:
         """Add zones under the current version, or under one version each."""
         with self._lock:
             used = self._sides.size
             self._flat = grown(self._flat, used, used + zones.size)
             self._flat[used : used + zones.size] = zones.reshape(-1)
             self._ids.append(read)
+            self._attributes.append(attributes)
             if versions is None:
                 self._versions.add(len(read))
             else:
@@ -223,5 +248,6 @@ class ZoneSet(VersionedSet):
         """Drop removed zones once they are the majority."""
         if self._versions.n_removed > max(self._versions.n_active, FEW_REMOVED):
             self._flat = self._sides[~self._versions.is_removed].reshape(-1)
+            self._attributes = self._attributes.take(np.flatnonzero(~self._versions.is_removed))
             self._ids, self._versions = self._active_ids(), self._versions.without_removed()
             self._removals = ZoneRemovals(self.version)

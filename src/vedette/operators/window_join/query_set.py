@@ -27,6 +27,7 @@ from vedette.operators.window_join.plan import JoinPlan, plan_joins
 from vedette.operators.window_join.stream_selections import StreamSelections
 from vedette.operators.window_join.windows import read_each_window, read_windows
 from vedette.queries import content
+from vedette.queries.attributes import Attributes
 from vedette.queries.query_texts import QueryTexts, as_texts
 from vedette.queries.revisions import Revisions
 from vedette.queries.set_changes import Changes
@@ -72,6 +73,7 @@ class JoinQuerySet(VersionedSet):
                 )
         _check_index(index, list(streams))
         self.index = index
+        self.name = ""  # a part of event ids; a registry sets it
         self.schema = Schema.of_streams(self._schemas)
         self.time_zone = check_time_zone(time_zone)
         self.epoch = 0  # how often queries were numbered again
@@ -82,6 +84,7 @@ class JoinQuerySet(VersionedSet):
         self._residuals: list[Residual] = []  # of several streams
         self._n_branches = np.empty(0, np.int32)  # by query
         self._texts = QueryTexts()
+        self._attributes = Attributes()  # by position: metadata
         self._used_fields: tuple[tuple[int, int], dict[str, list[str]]] | None = None  # with their epoch and version
         self._lock = threading.RLock()  # readers compile pending changes, one at a time
 
@@ -102,6 +105,7 @@ class JoinQuerySet(VersionedSet):
                 selections.compile()
         arrays = [array for many in self._groups.values() for each in many for array in vars(each).values()]
         rest: list[Any] = [self._ids, self._versions, self._n_branches, *self._selections, *self._residuals]
+        rest.append(self._attributes)
         return sum(int(each.nbytes) for each in (*arrays, *rest))
 
     def schema_of(self, stream: str) -> Schema:
@@ -127,22 +131,42 @@ class JoinQuerySet(VersionedSet):
 
     # Changes. Each is applied as a whole under one new version, or raises and changes nothing.
 
-    def add(self, query_id: str | int, text: str, *, within: Any = None, rows: Any = None) -> None:
+    def add(
+        self,
+        query_id: str | int,
+        text: str,
+        *,
+        within: Any = None,
+        rows: Any = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
         """Add a query over a window of time, `within="10 seconds"`, or of the last `rows` of each stream.
 
         A dict sets the window of each stream: `within={"left": "10 seconds", "right": "1 minute"}`. If the time column
-        is a number, so is `within`.
+        is a number, so is `within`. `metadata` is a dict of JSON values that answers can carry.
         """
-        self._add([query_id], [text], within, rows)
+        self._add([query_id], [text], within, rows, metadata)
 
-    def add_many(self, ids: Any, texts: Sequence[str] | Any, *, within: Any = None, rows: Any = None) -> None:
-        """Add many queries at once, with one window for all or a list with one for each query."""
-        self._add(ids, as_texts(texts), within, rows)
+    def add_many(
+        self, ids: Any, texts: Sequence[str] | Any, *, within: Any = None, rows: Any = None, metadata: Any = None
+    ) -> None:
+        """Add many queries at once, with one window and one dict of metadata for all or a list with one for each."""
+        self._add(ids, as_texts(texts), within, rows, metadata)
 
-    def replace(self, query_id: str | int, text: str, *, within: Any = None, rows: Any = None) -> None:
-        """Replace the text and the window of a query."""
+    def replace(
+        self,
+        query_id: str | int,
+        text: str,
+        *,
+        within: Any = None,
+        rows: Any = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Replace the text and the window of a query. It keeps its metadata, unless other is given."""
         position = self._must_find(query_id)
-        self._add([query_id], [text], within, rows, replaced=[position])
+        if metadata is None:
+            (metadata,) = self._attributes.metadata_at(np.array([position]))
+        self._add([query_id], [text], within, rows, metadata, replaced=[position])
 
     def apply(self, changes: Changes) -> None:
         """Apply the changes of a registry, all at once. Versions and marks are the registry's.
@@ -166,6 +190,8 @@ class JoinQuerySet(VersionedSet):
                 self._versions.add_at(changes.added_versions[stays])
                 self._append(plan, first, len(stays))
                 self._texts.append(staying)
+                metadata = None if changes.metadata is None else [changes.metadata[each] for each in stays]
+                self._attributes.append(Attributes.of_columns(len(stays), {}, metadata))
         self._settle()
 
     def check(self, text: str) -> list[str]:
@@ -227,6 +253,8 @@ class JoinQuerySet(VersionedSet):
         with self._lock:
             groups = [[signature.to_parts(), list(vars(self._join(signature)).values())] for signature in self._groups]
             return {
+                "name": self.name,
+                "attributes": self._attributes.to_parts(),
                 "streams": [[name, str(schema)] for name, schema in self._schemas.items()],
                 "time_zone": self.time_zone,
                 "index": self.index,
@@ -243,6 +271,9 @@ class JoinQuerySet(VersionedSet):
         made = cls(time_zone=saved["time_zone"], index=saved["index"], **dict(saved["streams"]))
         made._read_ids(saved, is_checked=is_checked)
         made._texts = QueryTexts(len(made._ids))
+        made.name = saved.get("name", "")
+        check_type(made.name, str, "the name of a set")
+        made._read_attributes(saved, is_checked=is_checked)
         made._selections = [
             StreamSelections.from_parts(made._own_schema(name), *parts, is_checked=is_checked)
             for name, parts in zip(made.streams, saved["selections"], strict=True)
@@ -314,6 +345,10 @@ class JoinQuerySet(VersionedSet):
     def query_ids(self) -> Ids:
         return self._ids
 
+    def revisions_at(self, positions: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The version that added each query."""
+        return self._versions.added_at(positions)
+
     # For pipelines.
 
     @property
@@ -350,7 +385,9 @@ class JoinQuerySet(VersionedSet):
             self._groups[signature] = [Branches.concat(many)]
         return self._groups[signature][0]
 
-    def _add(self, ids: Any, texts: Sequence[str], within: Any, rows: Any, replaced: Sequence[int] = ()) -> None:
+    def _add(
+        self, ids: Any, texts: Sequence[str], within: Any, rows: Any, metadata: Any, replaced: Sequence[int] = ()
+    ) -> None:
         read = self._ids.read(ids) if replaced else self._read_new_ids(ids)
         if len(read) != len(texts):
             raise QueryError(f"got {len(read)} ids but {len(texts)} texts; each query needs both")
@@ -359,10 +396,11 @@ class JoinQuerySet(VersionedSet):
         views = self.index is None  # the other algorithms know fields only
         compiled = compile_texts(texts, self.schema, self.time_zone, ids=named, limits=settings(), views=views)
         plan = plan_joins(compiled, self.streams, windows)
+        attributes = Attributes.of_metadata(len(read), metadata, named)
         if not len(read):
             return
         changed = [windows.counts.data, windows.is_duration.data, windows.units.data, windows.numbers.data]
-        self._versions.advance([*content.of_ids(read), *content.of_texts(texts), *changed])
+        self._versions.advance([*content.of_ids(read), *content.of_texts(texts), *changed, *attributes.content()])
         with self._lock:
             if replaced:
                 self._release(np.array(replaced, np.int32))
@@ -371,6 +409,7 @@ class JoinQuerySet(VersionedSet):
             self._versions.add(len(read))
             self._append(plan, first, len(read))
             self._texts.append(texts)
+            self._attributes.append(attributes)
         self._settle()
 
     def _append(self, plan: JoinPlan, first: int, n: int) -> None:
@@ -452,6 +491,7 @@ class JoinQuerySet(VersionedSet):
                     )
             self._n_branches = self._n_branches[: len(is_removed)][~is_removed]
             self._texts = self._texts.without(is_removed)
+            self._attributes = self._attributes.take(np.flatnonzero(~is_removed))
             self._ids, self._versions = ids, self._versions.without_removed()
             self._selections = [selections for selections, _ in kept]
             self._groups, self._residuals = groups, residuals

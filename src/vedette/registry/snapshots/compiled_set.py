@@ -73,7 +73,7 @@ def make_empty(info: SetInfo) -> Any:
 
 def retaining(info: SetInfo, queries: Any) -> Any:
     """The set. It retains removed queries if the state of pipelines refers to them. Its name is unique."""
-    if isinstance(queries, QuerySet):
+    if hasattr(queries, "name"):  # sets whose answers have ids
         queries.name = info.uid  # a set that is dropped and created again has another one
     if KINDS[info.kind].keeps_removed:
         queries.retain()

@@ -1,0 +1,36 @@
+"""Metadata of queries in answers, as of the version that answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Documents = list[dict[str, Any]]
+
+
+def find_metadata(
+    names: Sequence[str], queries: NDArray[np.int32], metadata_at: Callable[[NDArray[np.int32]], Documents]
+) -> dict[str, pa.Array]:
+    """By name: the values of the queries of answers, given by number. Null if a query has no such value.
+
+    `metadata_at` reads the metadata of distinct queries, so that of no other query is read.
+    """
+    if not names:
+        return {}
+    distinct, codes = np.unique(queries, return_inverse=True)
+    columns, indices = to_columns(names, metadata_at(distinct)), pa.array(codes.reshape(-1).astype(np.int32))
+    return {name: column.take(indices) for name, column in columns.items()}
+
+
+def to_columns(names: Sequence[str], documents: Documents) -> dict[str, pa.Array]:
+    """Fields of documents as texts. Strings are as they are; other values are JSON."""
+    return {name: pa.array([_text(each.get(name)) for each in documents], pa.string()) for name in names}
+
+
+def _text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
