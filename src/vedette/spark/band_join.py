@@ -13,7 +13,17 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from vedette.spark.bad_rows import BadRows, is_no_number, is_null
-from vedette.spark.checks import check_sides, check_state_store, find_name, find_op, find_value, quoted
+from vedette.spark.checks import (
+    check_sides,
+    check_state_store,
+    find_carried,
+    find_name,
+    find_op,
+    find_value,
+    name_carried,
+    quoted,
+    to_plain,
+)
 from vedette.spark.declared import Declared, remember_columns
 from vedette.spark.observation import check_observe
 from vedette.spark.shards import packing
@@ -31,7 +41,7 @@ from vedette.spark.shipping.query_sets import worker_function
 from vedette.spark.shipping.query_source import QuerySource
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, Observation
@@ -61,6 +71,8 @@ def band_join(
     known_id: KnownId = "error",
     unknown_id: UnknownId = "log",
     max_state_rows: int | None = None,
+    columns: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+    metadata: Sequence[str] | None = None,
     shards: int | None = None,
     checkpoint: str | Path | None = None,
     on_bad_row: Literal["error", "drop", "dead-letter"] = "error",
@@ -79,6 +91,9 @@ def band_join(
     A row inserts a value, unless the column `op` (of one side: `left_op`, `right_op`) is 'delete'. Inserting an id that
     already has a value is an error or replaces the value (`known_id`). Deleting an id without a value is logged by a
     worker, reported as a row with sign 0, or an error (`unknown_id`).
+
+    `columns` brings columns of both rows of a pair, as `left_...` and `right_...`, and `metadata` fields of the query's
+    metadata, as `BandQuerySet.monitor` does. No column that is not asked for is sent to workers.
 
     A stream stores all values in Spark's state store, in `shards` parts (default: one per core). A checkpoint fixes the
     number; if `checkpoint` names the stream's checkpoint, it is read from there. `max_state_rows` limits the values of
@@ -109,26 +124,31 @@ def band_join(
         "known_id": known_id,
         "unknown_id": unknown_id,
         "max_state_rows": max_state_rows,
+        "columns": to_plain(columns),
+        "metadata": None if metadata is None else list(metadata),
     }
-    given.queries.monitor(**options)  # raises QueryError if an option is invalid
+    monitor = given.queries.monitor(**options)  # raises QueryError if an option is invalid
     ids = [find_name(left, None, left_id, "left_id", "left"), find_name(right, None, right_id, "right_id", "right")]
     values = [
         find_value(left, left_value, "left_value", "left"),
         find_value(right, right_value, "right_value", "right"),
     ]
     ops = [_find_op(left, "left", op, left_op), _find_op(right, "right", op, right_op)]
+    carried = [find_carried(rows, monitor.columns.of[side], side) for side, rows in (("left", left), ("right", right))]
     if is_stream:
         check_state_store(left, _CALL)
     n_shards = choose_shards(left, shards, checkpoint, is_stream=is_stream, on_grid=True)
-    parcel = given.pack(left, snapshot_dir, STREAM_INLINE_BYTES if is_stream else None, is_stream=is_stream)
+    sent = given if metadata else given.without_metadata()
+    parcel = sent.pack(left, snapshot_dir, STREAM_INLINE_BYTES if is_stream else None, is_stream=is_stream)
     notified = packing.label_shards(n_shards)  # all shards, because all report changes of queries
     grid = [packing.by_grid(n_shards, side) for side in range(2)]
     packed = []
     for side, rows in enumerate((left, right)):
-        columns = [wide(ids[side]), t.StructField(values[side].name, t.DoubleType()), *map(wide, ops[side])]
-        packing_plan = {"worker": _WORKER, "side": side, "lines": grid[side], "notified": notified}
+        own = [wide(ids[side]), t.StructField(values[side].name, t.DoubleType()), *map(wide, ops[side])]
+        more = {"carried": list(monitor.columns.of[("left", "right")[side]])}
+        packing_plan = {"worker": _WORKER, "side": side, "lines": grid[side], "notified": notified} | more
         judged = bad_rows.judge(_find_reasons(ids[side], values[side], ops[side]), ("left", "right")[side])
-        packed.append(pack_rows(rows, columns, parcel["sender"], packing_plan, judged))
+        packed.append(pack_rows(rows, [*own, *carried[side]], parcel["sender"], packing_plan, judged))
     plan = {
         "worker": _WORKER,
         "parcel": parcel,
@@ -142,13 +162,16 @@ def band_join(
         }
         | given.facts,
         "is_timed": False,
+        "is_nullable": bool(monitor.columns) or unknown_id == "report",
     }
+    texts = [t.StructField(name, t.StringType()) for name in metadata or ()]
     query, union = t.StructField("query", given.id_type), packed[0].union(packed[1])
     if report == "pairs":
         ends = [t.StructField(side, answer_type(column)) for side, column in zip(("left", "right"), ids, strict=True)]
-        answer = t.StructType([t.StructField("sign", t.ByteType()), query, *ends, *given.added_columns])
+        own = [t.StructField("sign", t.ByteType()), query, *ends]
+        answer = t.StructType([*own, *name_carried(monitor.columns, carried), *texts, *given.added_columns])
         return run(union, parcel["sender"], plan, answer, observe, "band join", is_stream=is_stream)
-    answer = t.StructType([query, *given.added_columns])
+    answer = t.StructType([query, *texts, *given.added_columns])
     affected = run(union, parcel["sender"], plan, answer, observe, "band join", is_stream=is_stream)
     if n_shards == 1:
         return affected

@@ -167,7 +167,9 @@ def border(
             "is_nullable": bool(carried),
         }
         texts = [*(metadata or ()), *([EVENT_ID] if monitor.options.has_event_ids else [])]
-        added = [*([t.StructField(HELD_BACK, t.LongType())] if holds else []), *carried]
+        added = [t.StructField(HELD_BACK, t.LongType())] if holds else []
+        named = zip(monitor.options.carried, carried, strict=True)
+        added += [t.StructField(name, column.dataType) for name, column in named]
         added = [*added, *(t.StructField(name, t.StringType()) for name in texts)]
         answer = _answer_schema(key_column, time_column, added, given)
         return run(packed, parcel["sender"], plan, answer, observe, "border", is_stream=is_stream)

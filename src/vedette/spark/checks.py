@@ -13,6 +13,7 @@ from vedette.data.schema import Field, Schema, Type, element_of, is_array, is_ma
 from vedette.errors import PipelineError, RowError, nearest
 
 if TYPE_CHECKING:
+    from vedette.operators.side_columns import SideColumns
     from vedette.spark.declared import Declared
 
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -140,8 +141,21 @@ def find_column(rows: DataFrame, schema: Schema | None, name: Any, role: str, si
     return found[0]
 
 
-def find_carried(rows: DataFrame, names: Sequence[str], side: str = "", prefix: str = "") -> list[t.StructField]:
-    """The columns that answers have of the rows, under these names with a prefix. Raises RowError if one is nested."""
+def to_plain(columns: Any) -> Any:
+    """The option `columns` of a join as lists. Anything else stays as it is, for the join to refuse."""
+    if isinstance(columns, Mapping):
+        return {side: list(names) if isinstance(names, tuple) else names for side, names in columns.items()}
+    return list(columns) if isinstance(columns, tuple) else columns
+
+
+def name_carried(columns: SideColumns, carried: Sequence[Sequence[t.StructField]]) -> list[t.StructField]:
+    """The columns of rows that answers of a join have, by side, under their names there."""
+    types = [column.dataType for of_side in carried for column in of_side]
+    return [t.StructField(name, type_) for name, type_ in zip(columns.names, types, strict=True)]
+
+
+def find_carried(rows: DataFrame, names: Sequence[str], side: str = "") -> list[t.StructField]:
+    """The columns of rows that answers have. Raises RowError if one is nested."""
     carried = []
     for name in names:
         column = find_column(rows, None, name, "columns", side)
@@ -153,7 +167,7 @@ def find_carried(rows: DataFrame, names: Sequence[str], side: str = "", prefix: 
                 option="columns",
                 field=name,
             )
-        carried.append(t.StructField(prefix + name, type_))
+        carried.append(t.StructField(column.name, type_))
     return carried
 
 

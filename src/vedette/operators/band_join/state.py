@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from vedette.native.damage import check, check_shape, check_type
 from vedette.operators.band_join.rows import SIDES
+from vedette.operators.carried_state import read_carried, validate_carried, write_carried
 from vedette.operators.state import (
     Content,
     History,
@@ -39,7 +40,8 @@ class BandState(MonitorState["BandMonitor"]):
         parts = {}
         for side in (monitor.left, monitor.right):
             slots, part = write_ids(side, only_changes=only_changes)
-            parts[_name(side)] = part | {"values": side.values[slots]}
+            carried = write_carried(side.carried.at(slots) if side.carried else None)
+            parts[_name(side)] = part | {"values": side.values[slots]} | carried
         return {"n_unknown": monitor.n_unknown, "parts": parts}
 
     def validate(self, monitor: BandMonitor, content: Content) -> None:
@@ -51,6 +53,7 @@ class BandState(MonitorState["BandMonitor"]):
             check_type(part["values"], NDArray[np.float64], "the values of a state")
             check_shape(part["values"], (n,), "the values of a state")
             check(np.isfinite(part["values"]).all(), "a value of a state is not finite")
+            validate_carried(part, n)
 
     def apply(self, monitor: BandMonitor, content: Content) -> None:
         for side in (monitor.left, monitor.right):
@@ -58,7 +61,8 @@ class BandState(MonitorState["BandMonitor"]):
             free_rows(side, part)
             if len(part["ids"]):
                 free_ids(side, part["ids"])
-                side.put(part["ids"], part["values"], side.slots_for(part["ids"]))
+                rows = read_carried(part, side.carried.names, len(part["ids"])) if side.carried else None
+                side.put(part["ids"], part["values"], side.slots_for(part["ids"]), rows)
             side.log.begin()
         monitor.version = content["history"][0]
         monitor.n_unknown = content["n_unknown"]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from vedette.operators.carried_state import join_carried, take_carried
 from vedette.operators.state import Content
 from vedette.operators.stored_state import (
     Choose,
@@ -54,6 +55,7 @@ def _take(part: Content, positions: Positions) -> Content:
         "ids": take(part["ids"], positions),
         "freed": None,
         "values": part["values"][positions],
+        **take_carried(part, positions, len(part["ids"])),
     }
 
 
@@ -63,4 +65,5 @@ def _join(parts: Sequence[Content]) -> Content:
         "ids": concat([part["ids"] for part in parts]),
         "freed": None,
         "values": concat([part["values"] for part in parts]),
+        **join_carried(parts, [len(part["ids"]) for part in parts]),
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.data.ids import INTEGER, STRING
@@ -17,7 +16,7 @@ from vedette.operators.border.event_details import BatchDetails
 from vedette.operators.border.events import REASONS
 from vedette.operators.border.pair_table import KeyQueryPairs, PairTable
 from vedette.operators.border.stored_state import with_ordinals
-from vedette.operators.carried_rows import from_stream, to_stream
+from vedette.operators.carried_state import read_carried, validate_carried, write_carried
 from vedette.operators.state import Content, History, MonitorState, is_whole
 from vedette.operators.state_checks import (
     check_clock,
@@ -103,8 +102,7 @@ class BorderState(MonitorState["BorderMonitor"]):
         for name in _PAIRS:
             if name in part:  # states of earlier versions have no cooldowns
                 _validate_pairs(monitor, part[name], n, content["time_type"])
-        if part.get("carried") is not None:
-            from_stream(part["carried"], n)
+        validate_carried(part, n)
         if part.get("ordinals") is not None:
             check_type(part["ordinals"], NDArray[np.int64], "the ordinals of keys")
             check_shape(part["ordinals"], (n,), "the ordinals of keys")
@@ -156,9 +154,8 @@ def _write_pairs(table: PairTable, is_chosen: NDArray[np.bool_], slots: NDArray[
 def _write_details(monitor: BorderMonitor, slots: NDArray[np.int32]) -> Content:
     """The columns that events have, and the ordinals, of last rows; nothing that the monitor does not need."""
     details, at = monitor.details, monitor.details.at(slots)
-    return ({"carried": to_stream(at.table)} if details.carried else {}) | (
-        {"ordinals": at.ordinals} if details.has_ids else {}
-    )
+    carried = write_carried(at.table if details.carried else None)
+    return carried | ({"ordinals": at.ordinals} if details.has_ids else {})
 
 
 def _validate_pairs(monitor: BorderMonitor, pairs: Any, n_keys: int, time_type: str) -> None:
@@ -204,12 +201,9 @@ def _put_details(monitor: BorderMonitor, slots: NDArray[np.int32], part: Content
     """Columns that the state does not have are null, and ordinals 0."""
     if not monitor.details:
         return
-    saved, names = part.get("carried"), monitor.options.carried
-    table = None if saved is None else from_stream(saved)
-    known = {} if table is None else {name: table[name] for name in names if name in table.column_names}
-    columns = [known.get(name, pa.chunked_array([pa.nulls(len(slots))])) for name in names]
+    carried = read_carried(part, monitor.options.carried, len(slots))
     ordinals = part.get("ordinals", np.zeros(len(slots), np.int64))
-    monitor.details.put(slots, BatchDetails(pa.Table.from_arrays(columns, names=list(names)), ordinals, ordinals))
+    monitor.details.put(slots, BatchDetails(carried, ordinals, ordinals))
 
 
 def _drop_pairs(monitor: BorderMonitor, slots: NDArray[np.int32]) -> None:

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from vedette.native.damage import check_within
 from vedette.operators.border.deadlines import no_deadlines
-from vedette.operators.carried_rows import concat_carried, from_stream, to_stream
+from vedette.operators.carried_state import join_carried, take_carried
 from vedette.operators.state import Content
 from vedette.operators.stored_state import (
     Choose,
@@ -78,20 +77,13 @@ def _take(part: Content, positions: Positions) -> Content:
 
 def _take_details(part: Content, positions: Positions) -> Content:
     """What events need to know about last rows, as far as the state has it."""
-    carried, ordinals = part.get("carried"), part.get("ordinals")
-    n = len(part["keys"])
-    taken = {} if carried is None else {"carried": to_stream(from_stream(carried, n).take(pa.array(positions)))}
+    ordinals = part.get("ordinals")
+    taken = take_carried(part, positions, len(part["keys"]))
     return taken | ({} if ordinals is None else {"ordinals": ordinals[positions]})
 
 
 def _join_details(parts: Sequence[Content], lengths: Sequence[int]) -> Content:
-    joined: Content = {}
-    if any(part.get("carried") is not None for part in parts):
-        tables = [
-            pa.table({"": pa.nulls(n)}).select([]) if part.get("carried") is None else from_stream(part["carried"], n)
-            for part, n in zip(parts, lengths, strict=True)
-        ]
-        joined["carried"] = to_stream(concat_carried(tables, lengths))
+    joined = join_carried(parts, lengths)
     if any(part.get("ordinals") is not None for part in parts):
         ordinals = [part.get("ordinals", np.zeros(n, np.int64)) for part, n in zip(parts, lengths, strict=True)]
         joined["ordinals"] = np.concatenate(ordinals)

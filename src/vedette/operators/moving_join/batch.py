@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.data.ids import take_ids
@@ -54,7 +55,7 @@ class Batch:
 
 def _to_step(rows: MovingRows) -> Step:
     if not rows.removed.any():
-        return Step(rows.ids, rows.rows, rows.reported, rows.ids[:0], rows.reported[:0])
+        return Step(rows.ids, rows.rows, rows.reported, rows.ids[:0], rows.reported[:0], rows.carried)
     kept, removed = np.flatnonzero(~rows.removed), np.flatnonzero(rows.removed)
     return Step(
         take_ids(rows.ids, kept),
@@ -62,4 +63,5 @@ def _to_step(rows: MovingRows) -> Step:
         rows.reported[kept],
         take_ids(rows.ids, removed),
         rows.reported[removed],
+        None if rows.carried is None else rows.carried.take(pa.array(kept)),
     )

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.operators.moving_join.grid import SweptGrid
@@ -33,6 +34,7 @@ class Step:
     reported: NDArray[np.float64]  # the time that each row reports
     removed: Any  # ids
     removed_reported: NDArray[np.float64]
+    carried: pa.Table | None = None  # the columns of the rows that answers carry
 
 
 class IntersectionJoin:
@@ -45,6 +47,7 @@ class IntersectionJoin:
         self._queue: list[tuple[Any, ...]] = []  # changes that the calendar does not have yet
         self._before: tuple[Any, ...] = ()  # what `undo` restores
         self.rates = UpdateRates(), UpdateRates()
+        self.replaced = _NOTHING_REPLACED  # by set: the slots that the last step changed, and where their rows were
 
     @property
     def sets(self) -> tuple[MovingSet, MovingSet]:
@@ -70,6 +73,7 @@ class IntersectionJoin:
         else:
             pairs = self.a.meet(self.b, self.a.living, self.now)
         self.calendar, self._queue = PairCalendar(self.now, self.a.interval), []
+        self.replaced = _NOTHING_REPLACED
         self._queue_pairs(_NO_SLOTS, 0, pairs)
         return pairs
 
@@ -83,11 +87,13 @@ class IntersectionJoin:
         self._queue_time(time)
         known = self._known(self.a, a, self.rates[0]), self._known(self.b, b, self.rates[1])
         old = self._meetings_of(known, time)
+        self.replaced = _replaced(self.a, known[0]), _replaced(self.b, known[1])
         put = []
         for each, of in ((a, self.a), (b, self.b)):
             if len(each.removed):
                 of.remove(each.removed, each.removed_reported)
-            put.append(of.put(each.ids, each.rows, each.reported, time) if len(each.rows) else _NONE)
+            is_put = len(each.rows) > 0
+            put.append(of.put(each.ids, each.rows, each.reported, time, each.carried) if is_put else _NONE)
         new = self._meetings_of((put[0], put[1]), time)
         self._queue_pairs(known, len(old), new)
         retracted, emitted = differ(old, new, time)
@@ -251,5 +257,10 @@ def _cut(retracted: Meetings, time: float) -> Meetings:
     return Meetings(begun.a, begun.b, begun.starts, np.full(len(begun), np.nextafter(time, -np.inf)))
 
 
+def _replaced(of: MovingSet, slots: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    return (slots, of.carried.places(slots)) if of.carried else _NOTHING_REPLACED[0]
+
+
 _NONE = np.empty(0, np.int32)
+_NOTHING_REPLACED = ((_NONE, np.empty(0, np.int64)), (_NONE, np.empty(0, np.int64)))
 _NO_SLOTS = (_NONE, _NONE)

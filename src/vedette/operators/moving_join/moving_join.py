@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +20,9 @@ from vedette.data.ids import Ids
 from vedette.errors import QueryError, RowError, count, shown
 from vedette.native.budget import OverBudgetError, bounded, check_bytes
 from vedette.native.threads import check_threads, limited
+from vedette.operators.carried_rows import CarriedRows
 from vedette.operators.moving_join.batch import SETS, Batch
+from vedette.operators.moving_join.columns import ChangedRows, MovingColumns
 from vedette.operators.moving_join.explanation import explain
 from vedette.operators.moving_join.interval import expected_costs
 from vedette.operators.moving_join.join import IntersectionJoin
@@ -30,6 +33,7 @@ from vedette.operators.moving_join.moving_set import MovingSet
 from vedette.operators.moving_join.rows import MovingRows, MovingTable, read_moving_rows, read_number
 from vedette.operators.moving_join.state import MovingState
 from vedette.operators.moving_join.table import to_change_table, to_event_table, to_overdue_table, to_pair_table
+from vedette.operators.side_columns import PairRows, Rows, count_bytes
 
 Tables = tuple[MovingTable | None, MovingTable | None]
 
@@ -48,6 +52,8 @@ class MovingJoin:
     [{'a': 'Ada', 'b': 7}]
     """
 
+    zones_in: Literal["a", "b"] | None = None  # the set whose objects are zones
+
     def __init__(
         self,
         max_update_interval: Interval,
@@ -55,6 +61,8 @@ class MovingJoin:
         expire_overdue: bool = False,
         static: Literal["a", "b"] | None = None,
         late: Late = "apply",
+        columns: Any = None,
+        metadata: Any = None,
         threads: int | None = None,
     ) -> None:
         """Objects update at least every `max_update_interval`: a number in the unit of times and speeds, or a duration.
@@ -63,8 +71,10 @@ class MovingJoin:
 
         With `expire_overdue`, an object that misses its deadline leaves the result. Objects of the `static` set, "a" or
         "b", need not update. `late` says what happens to rows from before the time that the join has reached: "apply"
-        them from now on, "drop" them, or raise an "error". `threads` limits the threads that many objects are cut for,
-        by default the setting threads, else all cores; the answer is the same for any number.
+        them from now on, "drop" them, or raise an "error". `columns` brings columns of both rows of a pair, as `a_...`
+        and `b_...`: a list of names for both sets, or a dict with a list per set. `metadata` is for zones, see
+        `ZoneSet.monitor`. `threads` limits the threads that many objects are cut for, by default the setting threads,
+        else all cores; the answer is the same for any number.
         """
         self.max_update_interval = read_interval(max_update_interval, "max_update_interval")
         if static not in (None, *SETS):
@@ -76,6 +86,7 @@ class MovingJoin:
         self.expire_overdue = bool(expire_overdue)
         self.static = static
         self.late = late
+        self.columns = MovingColumns.read(columns, metadata, self.zones_in)
         self.threads = check_threads(threads)
         self.clear()
 
@@ -85,7 +96,7 @@ class MovingJoin:
         self.waiting: MovingRows | None = None  # rows of the static set that came before the first time
         self.n_late = 0  # rows that came late and were dropped
         self.late_rows = [0, 0]  # by set, since the join was made or loaded
-        self.changes = to_change_table([], *self._new_join(2, 0.0).sets)  # of the last call
+        self.changes = self._no_changes()  # of the last call
 
     def __repr__(self) -> str:
         objects = f"{count(self.n_a, 'object')} in a, {count(self.n_b, 'object')} in b"
@@ -155,12 +166,15 @@ class MovingJoin:
         for rows, of in zip(read, join.sets, strict=True):
             latest = (rows if rows.is_timed else rows.with_time(now)).latest()
             if len(latest):
-                of.put(latest.ids, latest.rows, latest.reported, now)
-        with self._refusing("load fewer objects, or raise the setting"):
+                of.put(latest.ids, latest.rows, latest.reported, now, latest.carried)
+        advice = "load fewer objects, or raise the setting"
+        with self._refusing(advice):
             pairs = join.start()
+        rows = self.columns.at_slots(join, (pairs.a, pairs.b))
+        self._check_columns(len(pairs), rows, advice)
         self.clear()
         self.join = join
-        self.changes = to_change_table([(1, pairs)], *join.sets)
+        self.changes = self.columns.add_to(to_change_table([(1, pairs)], *join.sets), rows)
         return self.changes
 
     def update(
@@ -184,11 +198,12 @@ class MovingJoin:
         if not len(times) and self.time is None:
             self._wait(read)
             return self.changes
-        with self._refusing("update fewer objects at once, let less time pass at once, or raise the setting"):
+        advice = "update fewer objects at once, let less time pass at once, or raise the setting"
+        with self._refusing(advice):
             batch = self._begin(read, times)
-            changes = _take_steps(batch)
+            changes, rows = self._take_steps(batch, advice)
         self._end(batch)
-        self.changes = to_change_table(changes, *batch.join.sets)
+        self.changes = self.columns.add_to(to_change_table(changes, *batch.join.sets), rows)
         batch.join.pack()
         return self.changes
 
@@ -204,9 +219,14 @@ class MovingJoin:
             return
         batch = self._begin((a, b), times)
         for moment, a_step, b_step in batch.steps():
-            with self._refusing("use more shards, or raise the setting", max_bytes):
+            advice = "use more shards, or raise the setting"
+            with self._refusing(advice, max_bytes):
                 changes = batch.join.step(moment, a_step, b_step)
-            yield to_change_table(changes, *batch.join.sets)
+            changed = ChangedRows(self.columns)
+            changed.note(changes, batch.join, moment)
+            rows = changed.find(batch.join)
+            self._check_columns(sum(len(each) for _, each in changes), rows, advice, max_bytes)
+            yield self.columns.add_to(to_change_table(changes, *batch.join.sets), rows)
         batch.join.end_change()
         self._end(batch)
         batch.join.pack()
@@ -221,13 +241,14 @@ class MovingJoin:
         the setting max_answer_bytes: those of that time or, if all must be found, all pairs.
         """
         if self.join is None:
-            return to_pair_table(_NONE, _NONE, *self._new_join(2, 0.0).sets)
+            join = self._new_join(2, 0.0)
+            return self._with_columns(to_pair_table(_NONE, _NONE, *join.sets), join, (_NONE, _NONE), "")
         time = self._read_later(at, "pairs are known")
-        join = self._started()
-        with self._refusing("keep fewer objects, or raise the setting"):
+        join, advice = self._started(), "keep fewer objects, or raise the setting"
+        with self._refusing(advice):
             found = join.at(time)
-        check_answer(len(found[0]), _PAIR_BYTES * len(found[0]), "pair", "keep fewer objects, or raise the setting")
-        return to_pair_table(*found, *join.sets)
+        check_answer(len(found[0]), _PAIR_BYTES * len(found[0]), "pair", advice)
+        return self._with_columns(to_pair_table(*found, *join.sets), join, found, advice)
 
     def events(self, until: Any = None) -> pa.Table:
         """The pairs that will start and stop to intersect, in time order, if no object updates.
@@ -241,11 +262,14 @@ class MovingJoin:
         enters = np.flatnonzero((pairs.starts > join.now) & (pairs.starts <= last))
         exits = np.flatnonzero(ends_so & (pairs.ends <= last))
         n_events = len(enters) + len(exits)
-        check_answer(n_events, _EVENT_BYTES * n_events, "event", "give an earlier until=, or raise the setting")
+        advice = "give an earlier until=, or raise the setting"
+        check_answer(n_events, _EVENT_BYTES * n_events, "event", advice)
         times = np.concatenate([pairs.starts[enters], pairs.ends[exits]])
         order = np.argsort(times, kind="stable")
         of = np.concatenate([enters, exits])[order]
-        return to_event_table(times[order], order < len(enters), pairs.take(of), *join.sets)
+        chosen = pairs.take(of)
+        events = to_event_table(times[order], order < len(enters), chosen, *join.sets)
+        return self._with_columns(events, join, (chosen.a, chosen.b), advice)
 
     def overdue(self, at: Any = None) -> pa.Table:
         """The objects that should have updated before a time, now or later: columns set, id and deadline.
@@ -314,6 +338,27 @@ class MovingJoin:
         self._check_interval(max(float(times.max(initial=now)), now))
         return Batch.make(join, read, times if len(times) else np.array([now]), self.late)
 
+    def _take_steps(self, batch: Batch, advice: str) -> tuple[list[tuple[int, Meetings]], dict[str, PairRows]]:
+        """Apply a batch; how the pairs change, and their rows. If that exceeds the bound, nothing has changed."""
+        join, n_bytes = batch.join, 0
+        changes: list[tuple[int, Meetings]] = []
+        rows = ChangedRows(self.columns)
+        join.begin_change()
+        try:
+            for moment, a, b in batch.steps():
+                found = join.step(moment, a, b)
+                n_bytes += sum(each.nbytes for _, each in found)
+                check_bytes(n_bytes)
+                changes += found
+                rows.note(found, join, moment)
+            found_rows = rows.find(join)
+            self._check_columns(sum(len(each) for _, each in changes), found_rows, advice)
+        except BaseException:
+            join.undo()
+            raise
+        join.end_change()
+        return changes, found_rows
+
     def _end(self, batch: Batch) -> None:
         self.join, self.waiting = batch.join, None
         for number, n_dropped in enumerate(batch.n_dropped):
@@ -324,7 +369,27 @@ class MovingJoin:
         """Keep rows of the static set until the first time."""
         (rows,) = (rows for rows, name in zip(read, SETS, strict=True) if name == self.static)
         self.waiting = rows if self.waiting is None else self.waiting.followed_by(rows)
-        self.changes = to_change_table([], *self._new_join(2, 0.0).sets)
+        self.changes = self._no_changes()
+
+    def _no_changes(self) -> pa.Table:
+        join = self._new_join(2, 0.0)
+        return self._with_columns(to_change_table([], *join.sets), join, (_NONE, _NONE), "")
+
+    def _with_columns(
+        self, answer: pa.Table, join: IntersectionJoin, slots: tuple[NDArray[np.int32], NDArray[np.int32]], advice: str
+    ) -> pa.Table:
+        """An answer about pairs, with the columns of their objects now."""
+        if not self.columns:
+            return answer
+        rows = self.columns.at_slots(join, slots)
+        self._check_columns(answer.num_rows, rows, advice)
+        return self.columns.add_to(answer, rows)
+
+    def _check_columns(self, n: int, rows: Rows, advice: str, max_bytes: int | None = None) -> None:
+        """Raise AnswerError if the columns of `n` pairs exceed the limit."""
+        n_bytes, limit = count_bytes(rows), max_answer_bytes() if max_bytes is None else max_bytes
+        if n_bytes > limit:
+            raise too_large(f"has {count(n, 'pair')} with {n_bytes:,} bytes of columns", advice, limit)
 
     def _after_waiting(self, rows: MovingRows, name: str, now: float) -> MovingRows:
         if name != self.static or self.waiting is None:
@@ -334,7 +399,13 @@ class MovingJoin:
 
     def _new_join(self, n_dims: int, now: float) -> IntersectionJoin:
         a, b = (
-            MovingSet(n_dims, self.max_update_interval, is_static=name == self.static, renews=not self.expire_overdue)
+            MovingSet(
+                n_dims,
+                self.max_update_interval,
+                is_static=name == self.static,
+                renews=not self.expire_overdue,
+                columns=self.columns.of[name],
+            )
             for name in SETS
         )
         return IntersectionJoin(a, b, now)
@@ -382,10 +453,27 @@ class MovingJoin:
         self, tables: Tables, removals: Sequence[Any], known: Sequence[Ids], n_dims: int, time: float | None
     ) -> tuple[MovingRows, MovingRows]:
         a, b = (
-            read_moving_rows(table, gone, ids, name, n_dims=n_dims, time=time, is_static=name == self.static)
+            self._with_carried(
+                read_moving_rows(table, gone, ids, name, n_dims=n_dims, time=time, is_static=name == self.static),
+                table,
+                name,
+            )
             for table, gone, ids, name in zip(tables, removals, known, SETS, strict=True)
         )
         return a, b
+
+    def _with_carried(self, rows: MovingRows, table: MovingTable | None, name: str) -> MovingRows:
+        """The rows, with the columns that answers carry. Rows that only remove objects need none."""
+        if table is None or not self.columns.of[name] or rows.removed.all():
+            return rows
+        n = len(table.find_ids())
+        return replace(
+            rows, carried=self.columns.read_rows(table.frame, name, n, len(rows) - n, self.carried_of(name))
+        )
+
+    def carried_of(self, name: str) -> CarriedRows | None:
+        """The carried columns of a set so far."""
+        return None if self.join is None else self.join.sets[SETS.index(name)].carried
 
     def _check_given(self, *given: Any) -> None:
         if all(each is None for each in given):
@@ -428,24 +516,6 @@ def _times_of(read: Sequence[MovingRows], until: float | None) -> NDArray[np.flo
     if not any(map(len, times)) and until is None and all(rows.is_timed for rows in read):
         raise RowError("there are no rows and no time; pass time=")
     return np.concatenate([*times, np.empty(0) if until is None else [until]])
-
-
-def _take_steps(batch: Batch) -> list[tuple[int, Meetings]]:
-    """Apply a batch; how the pairs change. If that exceeds the bound, nothing has changed."""
-    join, n_bytes = batch.join, 0
-    changes: list[tuple[int, Meetings]] = []
-    join.begin_change()
-    try:
-        for moment, a, b in batch.steps():
-            found = join.step(moment, a, b)
-            n_bytes += sum(each.nbytes for _, each in found)
-            check_bytes(n_bytes)
-            changes += found
-    except BaseException:
-        join.undo()
-        raise
-    join.end_change()
-    return changes
 
 
 _NONE = np.empty(0, np.int32)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.data.ids import Ids, take_ids
+from vedette.operators.carried_rows import CarriedRows
 from vedette.operators.moving_join import motion_rows
 from vedette.operators.moving_join.grid import SweptGrid
 from vedette.operators.moving_join.meetings import Meetings
@@ -29,7 +32,8 @@ class SetUndo:
     n: int
     soon: NDArray[np.int32]
     soon_until: float
-    kept: list[tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_], Any]] = field(
+    carried: Any  # the mark of carried rows
+    kept: list[tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_], Any, Any]] = field(
         default_factory=list
     )
 
@@ -45,7 +49,9 @@ class MovingSet:
     depends only on the other set; a static row that does not move has no end.
     """
 
-    def __init__(self, n_dims: int, interval: float, *, is_static: bool, renews: bool) -> None:
+    def __init__(
+        self, n_dims: int, interval: float, *, is_static: bool, renews: bool, columns: Sequence[str] = ()
+    ) -> None:
         self.interval = interval
         self.is_static = is_static
         self.renews = renews or is_static
@@ -64,6 +70,7 @@ class MovingSet:
         self._n_lookups = 0  # in the grid
         self.n_rebuilt = 0  # how often the grid was built because there was none
         self.log = SlotLog()
+        self.carried = CarriedRows(columns)  # of the last row of each object
         self._undo: SetUndo | None = None
 
     def __len__(self) -> int:
@@ -81,7 +88,7 @@ class MovingSet:
     @property
     def nbytes(self) -> int:
         own = self.ids.nbytes + self.rows.nbytes + self.lives.nbytes + self.reported.nbytes + self._is_left_out.nbytes
-        return own + self.log.nbytes + (0 if self._grid is None else self._grid.nbytes)
+        return own + self.carried.nbytes + self.log.nbytes + (0 if self._grid is None else self._grid.nbytes)
 
     @property
     def living(self) -> NDArray[np.int32]:
@@ -103,10 +110,15 @@ class MovingSet:
         return reported
 
     def put(
-        self, ids: NDArray[np.int64] | Any, rows: NDArray[np.float64], reported: NDArray[np.float64], now: float
+        self,
+        ids: NDArray[np.int64] | Any,
+        rows: NDArray[np.float64],
+        reported: NDArray[np.float64],
+        now: float,
+        carried: pa.Table | None = None,
     ) -> NDArray[np.int32]:
         """Set the rows of distinct ids, new or known, and their ends; the slots."""
-        slots = self._write(ids, rows, reported)
+        slots = self._write(ids, rows, reported, carried)
         self._set_ends(slots, now, now)
         return slots
 
@@ -119,10 +131,15 @@ class MovingSet:
         self.log.note(slots)
 
     def restore(
-        self, ids: NDArray[np.int64] | Any, rows: NDArray[np.float64], reported: NDArray[np.float64], now: float
+        self,
+        ids: NDArray[np.int64] | Any,
+        rows: NDArray[np.float64],
+        reported: NDArray[np.float64],
+        now: float,
+        carried: pa.Table | None = None,
     ) -> None:
         """Set rows as they were saved, with their ends. They will be looked up from `now` on."""
-        slots = self._write(ids, rows, reported)
+        slots = self._write(ids, rows, reported, carried)
         if rows[:, UNTIL].min(initial=np.inf) < self._soon_until:
             self._soon = np.concatenate([self._soon, slots])
         self._index(slots, now)
@@ -147,6 +164,7 @@ class MovingSet:
         """Remove the objects at these slots. Undoing a change restores only what was kept before."""
         self.lives[slots] = False
         self._n -= len(slots)
+        self.carried.free(slots)
         if self._grid is not None:
             self._grid.remove(slots)
         self.log.note(slots)
@@ -216,6 +234,8 @@ class MovingSet:
 
     def pack(self, now: float) -> NDArray[np.int32] | None:
         """Drop the slots of removed objects if they are the majority; the new slot of each (-1: dropped), or None."""
+        if self.carried:
+            self.carried.tidy()
         if len(self.ids) <= max(2 * len(self) + FEW_FREED, self._pack_above):
             return None
         kept = np.union1d(self.living, self.removed(now))
@@ -229,6 +249,7 @@ class MovingSet:
         moved[kept] = np.arange(len(kept), dtype=np.int32)
         self.ids, self.rows, self.lives, self.reported = ids, self.rows[kept], self.lives[kept], self.reported[kept]
         self._is_left_out = np.zeros(len(kept), np.bool_)
+        self.carried.move_slots(moved)
         self._grid = None
         self.log.forget()
         self._soon_until = -np.inf
@@ -238,7 +259,8 @@ class MovingSet:
 
     def begin_change(self) -> None:
         """Changes can be undone from now on, until `end_change`. Slots must not be packed in between."""
-        self._undo = SetUndo(len(self.ids), self.ids.kind, self._n, self._soon, self._soon_until)
+        carried = self.carried.mark()
+        self._undo = SetUndo(len(self.ids), self.ids.kind, self._n, self._soon, self._soon_until, carried)
 
     def end_change(self) -> None:
         self._undo = None
@@ -247,9 +269,12 @@ class MovingSet:
         """Restore the state before `begin_change`. The grid is rebuilt, and so are the ids if there are new ones."""
         undo, self._undo = self._undo, None
         assert undo is not None, "begin_change comes first"
-        for slots, rows, reported, lives, is_changed in reversed(undo.kept):
+        for slots, rows, reported, lives, is_changed, places in reversed(undo.kept):
             self.rows[slots], self.reported[slots], self.lives[slots] = rows, reported, lives
             self.log.restore(slots, is_changed)
+            if places is not None:
+                self.carried.set_places(slots, places)
+        self.carried.go_back(undo.carried)
         if len(self.ids) > undo.n_ids:
             self.lives[undo.n_ids :] = False
             self.log.drop_from(undo.n_ids)
@@ -265,12 +290,16 @@ class MovingSet:
         """Keep the old values of rows that are about to change."""
         if self._undo is not None and len(slots):
             kept = self.rows[slots], self.reported[slots], self.lives[slots], self.log.keep(slots)
-            self._undo.kept.append((slots, *kept))
+            self._undo.kept.append((slots, *kept, self.carried.places(slots) if self.carried else None))
 
     # Inside.
 
     def _write(
-        self, ids: NDArray[np.int64] | Any, rows: NDArray[np.float64], reported: NDArray[np.float64]
+        self,
+        ids: NDArray[np.int64] | Any,
+        rows: NDArray[np.float64],
+        reported: NDArray[np.float64],
+        carried: pa.Table | None,
     ) -> NDArray[np.int32]:
         slots = self._find_or_add(ids)
         self._keep(slots)
@@ -278,6 +307,10 @@ class MovingSet:
         self.rows[slots] = rows
         self.reported[slots] = reported
         self.lives[slots] = True
+        if carried is not None:
+            self.carried.append(slots, carried)
+        else:
+            self.carried.free(slots)
         return slots
 
     def _find_or_add(self, ids: NDArray[np.int64] | Any) -> NDArray[np.int32]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -20,6 +20,7 @@ from vedette.data.rows import find_ids, read_values
 from vedette.data.schema import Field, Type
 from vedette.errors import QueryError, RowError, nearest, shown
 from vedette.native.hashing import empty_slots, find_numbers, find_strings, insert_numbers, insert_strings
+from vedette.operators.carried_rows import concat_carried
 from vedette.operators.moving_join.motion_rows import FARTHEST, SIDES, TIME
 
 AXES = "xyz"
@@ -37,6 +38,7 @@ class MovingRows:
     removed: NDArray[np.bool_]
     reported: NDArray[np.float64]  # the time that each row reports; a late row is applied at a later time
     is_timed: bool = True  # False: the rows have no time yet
+    carried: pa.Table | None = None  # columns that answers carry
 
     @classmethod
     def empty(cls, n_dims: int) -> MovingRows:
@@ -44,9 +46,16 @@ class MovingRows:
         return cls(np.empty(0, np.int64), None, rows, np.empty(0, np.bool_), rows[:, TIME])
 
     @classmethod
-    def make(cls, ids: Any, rows: NDArray[np.float64], removed: NDArray[np.bool_], is_timed: bool = True) -> MovingRows:
+    def make(
+        cls,
+        ids: Any,
+        rows: NDArray[np.float64],
+        removed: NDArray[np.bool_],
+        is_timed: bool = True,
+        carried: pa.Table | None = None,
+    ) -> MovingRows:
         """Rows that were checked before."""
-        return cls(ids, _find_twins(ids), rows, removed, rows[:, TIME].copy(), is_timed)
+        return cls(ids, _find_twins(ids), rows, removed, rows[:, TIME].copy(), is_timed, carried)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -70,12 +79,17 @@ class MovingRows:
         """These rows and then others; all have times, or none has."""
         ids = _concat([self.ids, others.ids])
         rows, removed = np.concatenate([self.rows, others.rows]), np.concatenate([self.removed, others.removed])
-        return MovingRows.make(ids, rows, removed, self.is_timed)
+        return MovingRows.make(ids, rows, removed, self.is_timed, _concat_carried([self, others]))
 
     def take(self, places: NDArray[np.int64]) -> MovingRows:
         twins = None if self.twins is None else self.twins[places]
         return MovingRows(
-            take_ids(self.ids, places), twins, self.rows[places], self.removed[places], self.reported[places]
+            take_ids(self.ids, places),
+            twins,
+            self.rows[places],
+            self.removed[places],
+            self.reported[places],
+            carried=None if self.carried is None else self.carried.take(pa.array(places)),
         )
 
     def at_each(self, moments: NDArray[np.float64]) -> Iterator[MovingRows]:
@@ -146,8 +160,8 @@ class MovingTable:
 
     def __init__(self, rows: Any, name: str) -> None:
         self.name = name
-        self._frame = as_frame(rows)
-        self._names = self._frame.lower_names
+        self.frame = as_frame(rows)
+        self._names = self.frame.lower_names
 
     @property
     def n_dims(self) -> int:
@@ -166,14 +180,14 @@ class MovingTable:
 
     def find(self, column: str, instead: str = "") -> Any:
         if not self.has(column):
-            known = sorted(each.lower() for each in self._frame.names)
+            known = sorted(each.lower() for each in self.frame.names)
             have = f"{', '.join(known) or 'none'}{nearest(column, set(known) - COLUMNS)}"
             if column.startswith("v") and not self.has_speeds(self.n_dims):
                 have += f"; only a static set, static={self.name!r}, needs no speeds"
             or_else = f" (or {instead!r})" if instead else ""
             raise RowError(f"the rows of set {self.name} lack column {column!r}{or_else}; they have: {have}")
         try:
-            return self._frame.find(column)
+            return self.frame.find(column)
         except RowError as error:
             raise error.within(f"set {self.name}") from None
 
@@ -344,6 +358,16 @@ def _find_twins(ids: Any) -> NDArray[np.int32] | None:
     if insert_strings(offsets, data, 0, len(ids), slots) < 0:
         return None
     return find_strings(offsets, data, offsets, data, slots)
+
+
+def _concat_carried(many: Sequence[MovingRows]) -> pa.Table | None:
+    known = [rows.carried for rows in many]
+    if all(each is None for each in known):
+        return None
+    lengths = [len(rows) for rows in many]
+    blank = [pa.table({"": pa.nulls(n)}).select([]) for n in lengths]
+    tables = [none if each is None else each for each, none in zip(known, blank, strict=True)]
+    return concat_carried(tables, lengths)
 
 
 def _concat(ids: list[Any]) -> Any:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from vedette.data.ids import Ids
 from vedette.native.damage import check, check_shape, check_type
+from vedette.operators.carried_state import read_carried, validate_carried, write_carried
 from vedette.operators.moving_join.motion_rows import FARTHEST, SIDES, TIME, UNTIL
 from vedette.operators.moving_join.rows import MovingRows
 from vedette.operators.state import Content, MonitorState, free_rows, is_whole, validate_ids, write_ids
@@ -46,6 +47,7 @@ class MovingState(MonitorState["MovingJoin"]):
                 "reported": objects.reported[slots],
                 "removed": objects.ids.take(removed),
                 "removed_reported": objects.reported[removed],
+                **write_carried(objects.carried.at(slots) if objects.carried else None),
             }
         rates = [list(each.to_numbers()) for each in join.rates]
         return {"n_dims": join.a.n_dims, "now": join.now, "rates": rates, "parts": parts} | late
@@ -69,7 +71,7 @@ class MovingState(MonitorState["MovingJoin"]):
             _validate_objects(parts[name], n_dims, known)
 
     def apply(self, monitor: MovingJoin, content: Content) -> None:
-        monitor.n_late, monitor.waiting = content["n_late"], _read_waiting(content["waiting"])
+        monitor.n_late, monitor.waiting = content["n_late"], _read_waiting(content["waiting"], monitor)
         if content["n_dims"] is None:
             return
         join = monitor.begin_unstarted(content["n_dims"], content["now"])
@@ -79,7 +81,9 @@ class MovingState(MonitorState["MovingJoin"]):
             if len(part["removed"]):
                 objects.remove(part["removed"], part["removed_reported"])
             if len(part["ids"]):
-                objects.restore(part["ids"], part["rows"], part["reported"], join.now)
+                n, names = len(part["ids"]), objects.carried.names
+                carried = read_carried(part, names, n) if names else None
+                objects.restore(part["ids"], part["rows"], part["reported"], join.now, carried)
             objects.pack(join.now)
             objects.log.begin()
             rates.set_numbers(*numbers)
@@ -95,6 +99,7 @@ def _validate_rates(n_voluntary: Any, n_forced: Any, waited: Any) -> None:
 def _validate_objects(part: Content, n_dims: int, known: Ids | None) -> None:
     n, rows = validate_ids(part, known), part["rows"]
     _validate_rows(rows, n, n_dims)
+    validate_carried(part, n)
     check((rows[:, UNTIL] >= rows[:, TIME]).all(), "an object ends before it begins")
     n_removed = check_distinct_ids(part["removed"], known, "the removed ids of a state")
     for name, n_times in (("reported", n), ("removed_reported", n_removed)):
@@ -117,7 +122,9 @@ def _validate_rows(rows: Any, n: int, n_dims: int) -> None:
 
 
 def _write_waiting(rows: MovingRows | None) -> Content | None:
-    return None if rows is None else {"ids": rows.ids, "rows": rows.rows, "removed": rows.removed}
+    if rows is None:
+        return None
+    return {"ids": rows.ids, "rows": rows.rows, "removed": rows.removed} | write_carried(rows.carried)
 
 
 def _validate_waiting(saved: Any) -> None:
@@ -129,7 +136,12 @@ def _validate_waiting(saved: Any) -> None:
     check_type(saved["rows"], NDArray[np.float64], "the waiting objects of a state")
     check(saved["rows"].shape[1:] in ((SIDES + 8,), (SIDES + 12,)), "the number of dimensions is invalid")
     _validate_rows(saved["rows"], n, (saved["rows"].shape[1] - SIDES) // 4)
+    validate_carried(saved, n)
 
 
-def _read_waiting(saved: Content | None) -> MovingRows | None:
-    return None if saved is None else MovingRows.make(saved["ids"], saved["rows"], saved["removed"], is_timed=False)
+def _read_waiting(saved: Content | None, monitor: MovingJoin) -> MovingRows | None:
+    if saved is None:
+        return None
+    names = () if monitor.static is None else monitor.columns.of[monitor.static]
+    carried = read_carried(saved, names, len(saved["removed"])) if names else None
+    return MovingRows.make(saved["ids"], saved["rows"], saved["removed"], is_timed=False, carried=carried)

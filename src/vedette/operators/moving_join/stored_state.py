@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from vedette.errors import SnapshotError
+from vedette.operators.carried_state import join_carried, take_carried
 from vedette.operators.state import Content
 from vedette.operators.stored_state import (
     Choose,
@@ -64,9 +65,11 @@ class StoredMoving(StoredState):
 
 def _take(part: Content, objects: Positions, removed: Positions) -> Content:
     taken = {name: take(part[name], objects) for name in _OBJECTS}
+    taken |= take_carried(part, objects, len(part["ids"]))
     return {"is_whole": True, "freed": None} | taken | {name: take(part[name], removed) for name in _REMOVED}
 
 
 def _join(parts: Sequence[Content]) -> Content:
     joined = {name: concat([part[name] for part in parts]) for name in (*_OBJECTS, *_REMOVED)}
+    joined |= join_carried(parts, [len(part["ids"]) for part in parts])
     return {"is_whole": True, "freed": None} | joined

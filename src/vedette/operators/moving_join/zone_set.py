@@ -40,6 +40,7 @@ class ZoneChanges:
     ids: NDArray[np.int64] | pa.LargeStringArray
     sides: NDArray[np.float64]
     removed: NDArray[np.int64] | pa.LargeStringArray
+    positions: NDArray[np.int64]  # of the zones of `ids`
 
 
 class ZoneSet(VersionedSet):
@@ -140,12 +141,22 @@ class ZoneSet(VersionedSet):
     # Answers.
 
     def monitor(
-        self, max_update_interval: Interval, *, expire_overdue: bool = False, late: Late = "apply"
+        self,
+        max_update_interval: Interval,
+        *,
+        expire_overdue: bool = False,
+        late: Late = "apply",
+        columns: Any = None,
+        metadata: Any = None,
     ) -> ZoneMonitor:
-        """A moving join of objects with these zones; docs/operators.md explains its options and answers."""
+        """A moving join of objects with these zones; docs/operators.md explains its options and answers.
+
+        `columns` brings columns of the objects' rows, as `a_...`, and `metadata` fields of the zones' metadata.
+        """
         from vedette.operators.moving_join.zone_monitor import ZoneMonitor
 
-        return ZoneMonitor(self, max_update_interval, expire_overdue=expire_overdue, late=late)
+        carried = {"columns": columns, "metadata": metadata}
+        return ZoneMonitor(self, max_update_interval, expire_overdue=expire_overdue, late=late, **carried)
 
     def explain(self) -> str:
         """What the set holds, in words."""
@@ -154,11 +165,12 @@ class ZoneSet(VersionedSet):
 
     # For monitors.
 
-    def read_active(self) -> tuple[NDArray[np.int64] | pa.LargeStringArray, NDArray[np.float64]]:
-        """The ids and sides of all zones."""
+    def read_active(self) -> ZoneChanges:
+        """All zones, as if they were new."""
         with self._lock:
             positions = np.flatnonzero(~self._versions.is_removed)
-            return self._ids.take(positions), self._sides[positions]
+            ids = self._ids.take(positions)
+            return ZoneChanges(ids, self._sides[positions], ids[:0], positions)
 
     def changes_since(self, version: int) -> ZoneChanges | None:
         """What changed after a version; None if that is not known, because removed zones were dropped since then."""
@@ -171,7 +183,7 @@ class ZoneSet(VersionedSet):
             removed_ids = self._ids.take(removed[removed < n_before])
             is_removed = self._versions.is_removed[self._ids.find(removed_ids)]  # those added again are not
             removed_ids = take_ids(removed_ids, np.flatnonzero(is_removed))
-            return ZoneChanges(self._ids.take(put), self._sides[put], removed_ids)
+            return ZoneChanges(self._ids.take(put), self._sides[put], removed_ids, put)
 
     def query_ids(self) -> Ids:
         return self._ids

@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -30,8 +31,10 @@ def check_rows(batch: pa.RecordBatch, plan: dict[str, Any]) -> pa.RecordBatch:
             f"the {side} id, column {id_name!r}, is null in {count(ids.null_count, 'row')}; filter such rows out "
             f"before the join"
         )
+    carried = plan.get("carried", ())
+    n_own = batch.num_columns - len(carried)
     deletes = pa.repeat(False, batch.num_rows)
-    if batch.num_columns > 2:
+    if n_own > 2:
         deletes = pa.array(read_ops(batch.column(2), batch.schema.names[2], side))
     finite = pc.fill_null(pc.is_finite(values), False)
     is_wrong = pc.and_not(pc.invert(finite), deletes)
@@ -43,7 +46,8 @@ def check_rows(batch: pa.RecordBatch, plan: dict[str, Any]) -> pa.RecordBatch:
             f"the {side} value, column {value_name!r}, is not a finite number in {count(n_wrong, 'row')}; the first is "
             f"{got}, with id {ids[row].as_py()!r}; filter such rows out before the join"
         )
-    return pa.record_batch([ids, pc.if_else(finite, values, 0.0), deletes], names=["id", "value", "deletes"])
+    own = [ids, pc.if_else(finite, values, 0.0), deletes]
+    return pa.record_batch([*own, *batch.columns[n_own:]], names=["id", "value", "deletes", *carried])
 
 
 def note(batch: pa.RecordBatch, plan: dict[str, Any]) -> bytes:
@@ -57,18 +61,21 @@ def make_monitor(plan: dict[str, Any]) -> BandMonitor:
 
 def step(monitor: BandMonitor, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> Iterator[pa.Table]:
     """The net change of a micro-batch. One of the shards that a row goes to handles unknown ids."""
-    left, right = (_to_rows(sides[side]) if side in sides else None for side in range(2))
+    left, right = (_to_rows(sides[side], side, monitor) if side in sides else None for side in range(2))
     reported = [name for side, name in enumerate(SIDES) if shard in plan["reporters"][side]]
     return monitor.step_read(left, right, max_bytes=plan["batch_bytes"], sides_reported=reported)
 
 
-def _to_rows(table: pa.Table) -> ValueRows:
+def _to_rows(table: pa.Table, side: int, monitor: BandMonitor) -> ValueRows:
     """The rows that `check_rows` sent."""
-    ids, values, deletes = (column.combine_chunks() for column in table.columns)
+    known = (monitor.left, monitor.right)[side].carried
+    carried = table.select(range(3, table.num_columns))
+    ids, values, deletes = (column.combine_chunks() for column in table.columns[:3])
     return ValueRows(
         writable(ids.to_numpy()) if pa.types.is_integer(ids.type) else ids.cast(pa.large_string()),
         values.to_numpy(),
         deletes.to_numpy(zero_copy_only=False),
+        monitor.columns.read_rows(carried, SIDES[side], table.num_rows, known),
     )
 
 
@@ -83,12 +90,10 @@ def read_counts(monitor: BandMonitor, shard: int, plan: dict[str, Any]) -> dict[
 
 
 def keep_distinct(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The distinct queries of a partition, with the version, which is the same for all."""
+    """The distinct queries of a partition, with metadata and version, which are the same in all shards."""
     parts = list(batches)
     if parts:
-        names = pc.unique(pa.chunked_array([batch.column(0) for batch in parts]))
-        versions = [
-            pa.repeat(batch.column(1)[0], len(names)) for batch in parts if batch.num_columns > 1 and batch.num_rows
-        ]
-        columns = [names, *versions[:1]] if len(names) else [column.slice(0, 0) for column in parts[0].columns]
-        yield pa.record_batch(columns, names=parts[0].schema.names)
+        every = pa.Table.from_batches(parts).combine_chunks()
+        encoded = every.column(0).combine_chunks().dictionary_encode()
+        _, firsts = np.unique(encoded.indices.to_numpy(), return_index=True)
+        yield from every.take(pa.array(firsts)).to_batches()
