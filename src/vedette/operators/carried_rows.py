@@ -104,7 +104,7 @@ class CarriedRows:
 
     def fit(self, table: pa.Table) -> pa.Table:
         """A table in the types so far, which do not change."""
-        return as_schema(table, self._rows.schema)[0]
+        return self._rows.fit(table)
 
     def at(self, slots: NDArray[Any]) -> pa.Table:
         """The rows of these slots."""

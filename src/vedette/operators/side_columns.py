@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from vedette.errors import QueryError, RowError, nearest, shown
 from vedette.operators.carried_rows import CarriedRows, check_columns, concat_carried, read_columns
+from vedette.operators.table_pieces import TablePieces
 
 OPTION = "columns"
 DENSE = 4  # with fewer pairs than a fourth of the slots, only the slots that occur are looked at
@@ -62,7 +63,7 @@ class SideColumns:
     def names_of(self, side: str) -> list[str]:
         return [f"{side}_{name}" for name in self.of[side]]
 
-    def read_rows(self, rows: Any, side: str, n: int, known: CarriedRows) -> pa.Table | None:
+    def read_rows(self, rows: Any, side: str, n: int, known: CarriedRows | TablePieces) -> pa.Table | None:
         """The columns of `n` new rows of a side, in the types so far; None if the side has no columns."""
         if not self.of[side]:
             return None
@@ -92,12 +93,8 @@ class PairRows:
     @classmethod
     def at(cls, slots: NDArray[Any], n_slots: int, read: Callable[[NDArray[Any]], pa.Table]) -> PairRows:
         """The rows of slots below `n_slots`, each of which is read once."""
-        if DENSE * len(slots) < n_slots:
-            distinct, codes = np.unique(slots, return_inverse=True)
-            return cls(read(distinct), codes.reshape(-1))
-        is_used = np.zeros(n_slots, np.bool_)
-        is_used[slots] = True
-        return cls(read(np.flatnonzero(is_used)), (np.cumsum(is_used) - 1)[slots])
+        distinct, codes = find_distinct(slots, n_slots)
+        return cls(read(distinct), codes)
 
     @classmethod
     def concat(cls, many: Sequence[PairRows]) -> PairRows:
@@ -118,6 +115,16 @@ class PairRows:
 
     def slice(self, start: int, stop: int) -> PairRows:
         return PairRows(self.table, self.codes[start:stop])
+
+
+def find_distinct(slots: NDArray[Any], n_slots: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct slots in order, all below `n_slots`, and the place of each slot among them."""
+    if DENSE * len(slots) < n_slots:
+        distinct, codes = np.unique(slots, return_inverse=True)
+        return distinct.astype(np.int64), codes.reshape(-1)
+    is_used = np.zeros(n_slots, np.bool_)
+    is_used[slots] = True
+    return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[slots]
 
 
 Rows = Mapping[str, PairRows]  # by side

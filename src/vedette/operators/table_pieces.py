@@ -53,6 +53,16 @@ class TablePieces:
         table, self.schema = as_schema(table, self.schema)
         return table
 
+    def fit(self, table: pa.Table) -> pa.Table:
+        """The same, and the types do not change."""
+        return as_schema(table, self.schema)[0]
+
+    def copy(self) -> TablePieces:
+        """The same rows, to which others can be appended."""
+        made = TablePieces(self.schema.names)
+        made.go_back(self.mark())
+        return made
+
     def append(self, table: pa.Table) -> None:
         if not table.num_rows:
             return

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
-from vedette.operators.border.options import EVENT_ID, HELD_BACK
+from vedette.operators.border.options import HELD_BACK
+from vedette.operators.stable_ids import EVENT_ID
 from vedette.spark.bad_rows import BadRows, is_no_time, is_null
 from vedette.spark.checks import (
     check_state_store,

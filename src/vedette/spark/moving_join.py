@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import Column, DataFrame
@@ -18,6 +19,7 @@ from vedette import __version__
 from vedette.data.durations import Interval
 from vedette.errors import PipelineError, QueryError, RowError
 from vedette.operators.moving_join.batch import SETS
+from vedette.operators.moving_join.columns import MovingColumns
 from vedette.operators.moving_join.late_rows import Late
 from vedette.operators.moving_join.motion_rows import FARTHEST
 from vedette.operators.moving_join.moving_join import MovingJoin
@@ -27,11 +29,13 @@ from vedette.spark.bad_rows import BadRows, is_no_number, is_null
 from vedette.spark.checks import (
     check_sides,
     check_state_store,
+    find_carried,
     find_column,
     find_name,
     find_time,
     find_value,
     quoted,
+    to_plain,
 )
 from vedette.spark.declared import Declared
 from vedette.spark.observation import check_observe
@@ -49,7 +53,7 @@ from vedette.spark.shards.transform import (
 from vedette.spark.shipping.query_source import QuerySource
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import Observation
@@ -80,6 +84,8 @@ def moving_join(
     expire_overdue: bool = False,
     static: Literal["a", "b"] | None = None,
     late: Late = "apply",
+    columns: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+    metadata: Sequence[str] | None = None,
     shards: int | None = None,
     checkpoint: str | Path | None = None,
     on_bad_row: Literal["error", "drop", "dead-letter"] = "error",
@@ -105,6 +111,9 @@ def moving_join(
     micro-batches change at the time that the join had reached before the second. Answers then have a last column
     `version`. A large set is sent to the workers as a file, as by `vs.border`.
 
+    `columns` brings columns of the rows of a pair, as `a_...` and `b_...`, as `MovingJoin` does. If one set is zones,
+    `metadata` brings fields of their metadata. No column that is not asked for is sent to workers.
+
     A stream stores the objects in Spark's state store, in `shards` parts (default: one per core). A checkpoint fixes
     the number; if `checkpoint` names the stream's checkpoint, it is read from there. A batch is sorted and replayed,
     and stores nothing.
@@ -119,11 +128,13 @@ def moving_join(
     docs/declarative-pipelines.md.
     """
     moving = MovingJoin(max_update_interval, expire_overdue=expire_overdue, static=static, late=late)
+    columns, metadata = to_plain(columns), metadata if metadata is None else list(metadata)
     check_shards(shards)
     check_observe(observe)
     bad_rows = BadRows.read(on_bad_row, dead_letters, observe, "moving join")
     given = dict(zip(SETS, (a_updates, b_updates), strict=True))
     zones = _find_zones(given)
+    carried = MovingColumns.read(columns, metadata, None if zones is None else zones.name)
     frames: dict[str, Any] = {name: rows for name, rows in given.items() if zones is None or name != zones.name}
     declared = Declared.read_sides(schema, streaming, list(frames))
     is_stream = check_sides(_CALL, frames, declared, "_updates")
@@ -137,7 +148,9 @@ def moving_join(
         "static": static,
     }
     named = {"a": (a_id, a_time, time, a_removed, removed), "b": (b_id, b_time, time, b_removed, removed)}
-    sets = [_find_set(name, rows, named[name], n_dims, static == name) for name, rows in frames.items()]
+    sets = [
+        _find_set(name, rows, named[name], n_dims, static == name, carried.of[name]) for name, rows in frames.items()
+    ]
     if sets[0].has_timestamps != sets[-1].has_timestamps:
         types = " and ".join(
             f"{each.time.name!r} of set {each.name} is {each.time.dataType.simpleString()}" for each in sets
@@ -162,31 +175,41 @@ def moving_join(
             "notified": [shard for line in lines for shard in line],
         }
         judged = bad_rows.judge(each.find_reasons(), each.name)
-        packed.append(pack_rows(each.rows, list(each.columns.values()), sender, packing_plan, judged))
+        needed = [*each.columns.values(), *each.carried]
+        packed.append(pack_rows(each.rows, needed, sender, packing_plan, judged))
     roles = {f"{each.name}_{role}": to_fact(column) for each in sets for role, column in each.roles.items()}
     plan: dict[str, Any] = {
         "worker": _WORKER,
         "sender": sender,
         "parcel": {"token": f"late={late}"},  # without queries
-        "options": options,
+        "options": options | {"columns": columns, "metadata": metadata},
         "n_dims": n_dims,
         "reporters": [[line[0] for line in packing.by_grid(n_shards, side)] for side in range(2)],
         "late": late,
         "max_answer_bytes": settings().max_answer_bytes,
         "facts": {"operator": "moving join", "shards": n_shards, "n_dims": n_dims} | options | roles,
         "is_timed": False,
+        "is_nullable": bool(carried),
     }
     ids = {each.name: answer_type(each.id) for each in sets}
     added: list[t.StructField] = []
     if zones is not None:
         inline_bytes = STREAM_INLINE_BYTES if is_stream else None
-        parcel = zones.source.pack(first, snapshot_dir, inline_bytes, is_stream=is_stream)
+        source = zones.source if metadata else zones.source.without_metadata()
+        parcel = source.pack(first, snapshot_dir, inline_bytes, is_stream=is_stream)
         plan |= zones.plan(n_shards, parcel, plan)
         ids[zones.name], added = zones.source.id_type, zones.source.added_columns
     times = [t.StructField(name, t.DoubleType()) for name in ("start", "end")]
-    columns = [t.StructField("sign", t.ByteType()), *(t.StructField(name, ids[name]) for name in SETS), *times, *added]
+    own = [t.StructField("sign", t.ByteType()), *(t.StructField(name, ids[name]) for name in SETS), *times]
+    types = {each.name: [column.dataType for column in each.carried] for each in sets}
+    more = [
+        t.StructField(column, type_)
+        for name, columns_of_set in carried.names.items()
+        for column, type_ in zip(columns_of_set, types.get(name) or repeat(t.StringType()), strict=False)
+    ]
     union = functools.reduce(lambda some, more: some.union(more), packed)
-    return run(union, sender, plan, t.StructType(columns), observe, "moving join", is_stream=is_stream)
+    answer = t.StructType([*own, *more, *added])
+    return run(union, sender, plan, answer, observe, "moving join", is_stream=is_stream)
 
 
 def begin_with(zones: DataFrame, others: DataFrame, time: str = "time") -> DataFrame:
@@ -244,6 +267,7 @@ class _Set:
     id: t.StructField
     time: t.StructField
     others: dict[str, t.StructField]
+    carried: list[t.StructField]
 
     @property
     def roles(self) -> dict[str, t.StructField]:
@@ -277,7 +301,9 @@ def _table(name: str, rows: DataFrame) -> MovingTable:
     return MovingTable(dict.fromkeys(rows.columns), name)
 
 
-def _find_set(name: str, rows: DataFrame, named: tuple[Any, ...], n_dims: int, is_static: bool) -> _Set:
+def _find_set(
+    name: str, rows: DataFrame, named: tuple[Any, ...], n_dims: int, is_static: bool, carried: Sequence[str]
+) -> _Set:
     """The columns of a set. `named` has the options of ids, own time, common time, own removals, common removals."""
     id_name, own_time, time, own_removed, removed = named
     time_role, time_name = ("time", time) if own_time is None else (f"{name}_time", own_time)
@@ -290,6 +316,7 @@ def _find_set(name: str, rows: DataFrame, named: tuple[Any, ...], n_dims: int, i
         find_name(rows, None, id_name, f"{name}_id", name),
         find_time(rows, None, time_name, time_role, name),
         others | ({} if removals is None else {REMOVED: removals}),
+        find_carried(rows, carried, name),
     )
 
 

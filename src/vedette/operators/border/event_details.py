@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from vedette.data.keyed_rows import KeyedRows
 from vedette.native.buffers import grown
 from vedette.operators.border.event_columns import EventColumns
-from vedette.operators.border.event_ids import EXPIRY, ID_BYTES, count_ordinals, make_event_ids
+from vedette.operators.border.event_ids import EXPIRY, count_ordinals, make_event_ids
 from vedette.operators.border.event_metadata import metadata_at
 from vedette.operators.border.key_state import KeyState
 from vedette.operators.border.moves import Moves
-from vedette.operators.border.options import EVENT_ID, MonitorOptions
+from vedette.operators.border.options import MonitorOptions
 from vedette.operators.carried_rows import CarriedRows
 from vedette.operators.query_metadata import find_metadata
+from vedette.operators.stable_ids import EVENT_ID, ID_BYTES
 from vedette.queries.set_view import SetView
 
 if TYPE_CHECKING:

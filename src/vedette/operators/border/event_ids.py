@@ -6,30 +6,30 @@ separates events that are equal otherwise: it numbers the rows of a key that hav
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.data.columns import string_buffers
 from vedette.native.kernels import kernel
 from vedette.operators.border.event_columns import EventColumns
 from vedette.operators.border.key_state import KeyState
+from vedette.operators.stable_ids import (
+    HEX,
+    ID_BYTES,
+    Names,
+    as_names,
+    as_words,
+    mix,
+    mix_name,
+    seed_of,
+    to_ids,
+    write_digits,
+)
 from vedette.queries.set_view import SetView
 
-ID_BYTES = 32  # hexadecimal digits
 EXPIRY = -1  # the ordinal of an event that no row causes
-_DIGITS = np.frombuffer(b"0123456789abcdef", np.uint8)
-
-
-class _Names(NamedTuple):
-    """Strings, or integers, of which the other arrays are empty."""
-
-    numbers: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    data: NDArray[np.uint8]
 
 
 class _Facts(NamedTuple):
@@ -49,13 +49,11 @@ def make_event_ids(
     ids = view.ids.to_arrow()
     if (events.queries >= view.first_retained).any():
         ids = pa.concat_arrays([ids, view.retained.ids.to_arrow()])
-    seed = np.frombuffer(hashlib.blake2b(set_name.encode(), digest_size=16).digest(), np.uint64)
-    times = events.times + 0.0 if events.times.dtype == np.float64 else events.times  # there is one zero
-    facts = _Facts(find_revisions(events.queries, view), events.kinds, times.view(np.int64), ordinals)
+    seed = seed_of(set_name)
+    facts = _Facts(find_revisions(events.queries, view), events.kinds, as_words(events.times), ordinals)
     digits = np.empty((n, ID_BYTES), np.uint8)
-    _write_ids(seed, _names(keys.keys.to_arrow()), events.slots, _names(ids), events.queries, facts, _DIGITS, digits)
-    offsets = np.arange(0, ID_BYTES * (n + 1), ID_BYTES, dtype=np.int64)
-    return pa.Array.from_buffers(pa.large_string(), n, [None, pa.py_buffer(offsets), pa.py_buffer(digits)])
+    _write_ids(seed, as_names(keys.keys.to_arrow()), events.slots, as_names(ids), events.queries, facts, HEX, digits)
+    return to_ids(digits)
 
 
 def find_revisions(queries: NDArray[np.int32], view: SetView) -> NDArray[np.int64]:
@@ -116,18 +114,12 @@ def _count_ordinals(
             ordinals[i] = states[i] & ~ties
 
 
-def _names(values: pa.Array) -> _Names:
-    if pa.types.is_integer(values.type):
-        return _Names(values.to_numpy(), np.zeros(1, np.int64), np.empty(0, np.uint8))
-    return _Names(np.empty(0, np.int64), *string_buffers(values.cast(pa.large_string())))
-
-
 @kernel
 def _write_ids(
     seed: NDArray[np.uint64],
-    keys: _Names,
+    keys: Names,
     slots: NDArray[np.int32],
-    query_ids: _Names,
+    query_ids: Names,
     queries: NDArray[np.int32],
     facts: _Facts,
     hex_digits: NDArray[np.uint8],
@@ -136,48 +128,10 @@ def _write_ids(
     revisions, kinds, times, ordinals = facts.revisions, facts.kinds, facts.times, facts.ordinals
     for event in range(len(slots)):
         a, b = seed[0], seed[1]
-        a, b = _mix_name(a, b, query_ids, queries[event])
-        a, b = _mix(a, b, np.uint64(revisions[event]))
-        a, b = _mix_name(a, b, keys, slots[event])
-        a, b = _mix(a, b, np.uint64(kinds[event]))
-        a, b = _mix(a, b, np.uint64(times[event]))
-        a, b = _mix(a, b, np.uint64(ordinals[event]))
-        a = _finish(a + b)
-        b = _finish(b + a)
-        for place in range(16):
-            shift = np.uint64(60 - 4 * place)
-            digits[event, place] = hex_digits[(a >> shift) & np.uint64(15)]
-            digits[event, place + 16] = hex_digits[(b >> shift) & np.uint64(15)]
-
-
-@kernel
-def _mix_name(a: np.uint64, b: np.uint64, names: _Names, place: int) -> tuple[np.uint64, np.uint64]:
-    """Both halves with a string, eight bytes at a time, and its length; or with an integer."""
-    if len(names.numbers):
-        return _mix(a, b, np.uint64(names.numbers[place]))
-    start, end = names.offsets[place], names.offsets[place + 1]
-    word = np.uint64(0)
-    for at in range(start, end):
-        word = (word << np.uint64(8)) | np.uint64(names.data[at])
-        if (at - start) % 8 == 7:
-            a, b = _mix(a, b, word)
-            word = np.uint64(0)
-    a, b = _mix(a, b, word)
-    return _mix(a, b, np.uint64(end - start))
-
-
-@kernel
-def _mix(a: np.uint64, b: np.uint64, word: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """Two words of state with one more word: the steps of Murmur3 for 128 bits, one constant per half."""
-    a = (a ^ (word * np.uint64(0x87C37B91114253D5))) * np.uint64(0x9FB21C651E98DF25)
-    a ^= a >> np.uint64(32)
-    b = (b ^ (word * np.uint64(0x4CF5AD432745937F))) * np.uint64(0xD6E8FEB86659FD93)
-    b ^= b >> np.uint64(29)
-    return a + b, b
-
-
-@kernel
-def _finish(code: np.uint64) -> np.uint64:
-    code = (code ^ (code >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-    code = (code ^ (code >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
-    return code ^ (code >> np.uint64(33))
+        a, b = mix_name(a, b, query_ids, queries[event])
+        a, b = mix(a, b, np.uint64(revisions[event]))
+        a, b = mix_name(a, b, keys, slots[event])
+        a, b = mix(a, b, np.uint64(kinds[event]))
+        a, b = mix(a, b, np.uint64(times[event]))
+        a, b = mix(a, b, np.uint64(ordinals[event]))
+        write_digits(a, b, hex_digits, digits[event])

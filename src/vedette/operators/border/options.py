@@ -12,8 +12,8 @@ from vedette.data.schema import Schema
 from vedette.errors import QueryError, nearest, shown
 from vedette.operators.border.metres import METRES, read_metres
 from vedette.operators.carried_rows import check_columns
+from vedette.operators.stable_ids import EVENT_ID
 
-EVENT_ID = "event_id"
 HELD_BACK = "held_back"
 EVENT_COLUMNS = (
     "key",

@@ -8,11 +8,12 @@ and the cost is that of selecting rows and reporting pairs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.data.columns import Column
@@ -61,13 +62,15 @@ class Batch:
     ids: Column
     id_type: Type
     columns: dict[str, Column]
+    carried: pa.Table | None = None  # columns that answers carry
 
     def __len__(self) -> int:
         return len(self.times)
 
     def slice(self, start: int, end: int) -> Batch:
         columns = {name: column.slice(start, end) for name, column in self.columns.items()}
-        return Batch(self.times[start:end], self.ids.slice(start, end), self.id_type, columns)
+        carried = None if self.carried is None else self.carried.slice(start, end - start)
+        return Batch(self.times[start:end], self.ids.slice(start, end), self.id_type, columns, carried)
 
 
 @dataclass(frozen=True)
@@ -109,13 +112,14 @@ class WindowJoin:
         time_zone: str,
         make_index: IndexMaker,
         finder: PairFinder | None = None,
+        carried: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.make_index = make_index
         self.finder = finder
         self.names = list(streams)
         self.time_dtype = time_dtype
         self.time_zone = time_zone
-        self.streams = [StreamRows(time_dtype) for _ in streams]
+        self.streams = [StreamRows(time_dtype, (carried or {}).get(name, ())) for name in streams]
         self.clocks: list[Any] = [None] * len(self.names)  # by stream: later rows are not before this time
         self.groups: dict[Signature, JoinGroup] = {}
         self.n_failed = 0
@@ -251,7 +255,7 @@ class WindowJoin:
         for number, (stream, batch) in enumerate(zip(self.streams, batches, strict=True)):
             if not len(batch):
                 continue
-            stream.append(batch.times, batch.ids, batch.id_type, batch.columns)
+            stream.append(batch.times, batch.ids, batch.id_type, batch.columns, batch.carried)
             matches = None
             if self.finder is None:
                 matches = select(number, batch.columns, len(batch))

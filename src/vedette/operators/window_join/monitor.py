@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,9 +18,11 @@ from vedette.data.schema import Type
 from vedette.errors import AnswerError, QueryError, RowError, count
 from vedette.language import naming
 from vedette.native.threads import check_threads, limited
+from vedette.operators.side_columns import Rows, concat_rows
 from vedette.operators.window_join.group import Share
 from vedette.operators.window_join.join import Batch, WindowJoin, horizon_of
 from vedette.operators.window_join.options import JoinOptions
+from vedette.operators.window_join.pair_details import StepDetails
 from vedette.operators.window_join.pair_sink import JoinedRows
 from vedette.operators.window_join.range_index import index_ranges
 from vedette.operators.window_join.rows import JoinRows, read_join_rows
@@ -144,7 +147,8 @@ class JoinMonitor:
         undo = JoinUndo(self)
         batches = self._take_rows(rows)
         if batches is None:
-            yield to_table(JoinedRows.concat([], len(self.queries.streams)), self.queries, self._all_ids([]))
+            none = JoinedRows.concat([], len(self.queries.streams))
+            yield self._to_table(none, {}, self._all_ids([]), StepDetails(self, []))
             return
         self._begun = undo
         try:
@@ -188,17 +192,24 @@ class JoinMonitor:
     ) -> Iterator[pa.Table]:
         bases = [stream.first for stream in self.join.streams]
         ids = self._all_ids(batches) if len(parts) > 1 else []
+        details = StepDetails(self, batches)
         found: list[JoinedRows] = []
+        found_rows: list[Rows] = []
         n_bytes = 0
         for part in parts:
-            for pairs in self._find_once(part, bases, most, is_whole):
-                if is_whole and n_bytes + pairs.nbytes > most:
+            pieces = self._find_once(part, bases, most, is_whole)
+            for pairs, rows, n_more in details.find(pieces, most, is_whole=is_whole):
+                if is_whole and n_bytes + n_more > most:
                     raise _too_large(sum(map(len, found)) + len(pairs))
-                if found and n_bytes + pairs.nbytes > most:
-                    yield to_table(JoinedRows.concat(found, len(batches)), self.queries, ids or self._all_ids([]))
-                    found, n_bytes = [], 0
+                if found and n_bytes + n_more > most:
+                    known = ids or self._all_ids([])
+                    yield self._to_table(
+                        JoinedRows.concat(found, len(batches)), concat_rows(found_rows), known, details
+                    )
+                    found, found_rows, n_bytes = [], [], 0
                 found.append(pairs)
-                n_bytes += pairs.nbytes
+                found_rows.append(rows)
+                n_bytes += n_more
             if len(parts) == 1:
                 ids = self._all_ids([])
             self.join.expire(self.longest, self.most)
@@ -206,7 +217,10 @@ class JoinMonitor:
         if self.join.has_too_many_codes():
             self._build_lists(self.queries.groups())
         self._begun = None  # from here on the step cannot be undone
-        yield to_table(pairs, self.queries, ids)
+        yield self._to_table(pairs, concat_rows(found_rows), ids, details)
+
+    def _to_table(self, pairs: JoinedRows, rows: Rows, ids: Sequence[Column], details: StepDetails) -> pa.Table:
+        return details.add_to(to_table(pairs, self.queries, ids), pairs, rows, ids)
 
     def _find_once(self, part: list[Batch], bases: Sequence[int], most: int, is_whole: bool) -> Iterator[JoinedRows]:
         """The pairs of a part of the rows, each once per query, even if two branches of a query find it.
@@ -354,7 +368,14 @@ class JoinMonitor:
 
     def make_join(self) -> WindowJoin:
         dtype = TIME_TYPES.get(self.time_type, np.int64)
-        return WindowJoin(self.queries.streams, dtype, self.queries.time_zone, index_ranges, self.queries.make_finder())
+        return WindowJoin(
+            self.queries.streams,
+            dtype,
+            self.queries.time_zone,
+            index_ranges,
+            self.queries.make_finder(),
+            self.options.columns.of,
+        )
 
     def _types_of(self, number: int) -> dict[str, Type]:
         """The fields of a stream that queries use, by their full name."""
@@ -382,6 +403,9 @@ class JoinMonitor:
             known = self.id_types[number]
             if each.n and each.ids is not None and known is not None and each.id_type != known:
                 raise RowError(f"{stream} rows: ids were of type {known} so far; {id_!r} now has {each.id_type}")
+            carried = self.join.streams[number].carried
+            if carried is not None:
+                each = replace(each, carried=self.options.columns.read_rows(given, stream, each.n, carried))
             read.append(each)
         types = {each.time_type for each in read if each.n}
         if len(types) > 1:

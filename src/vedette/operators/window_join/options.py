@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from vedette.errors import QueryError, nearest
+from vedette.operators.carried_rows import check_columns
+from vedette.operators.side_columns import SideColumns
+from vedette.operators.stable_ids import EVENT_ID
 
 
 @dataclass(frozen=True)
@@ -15,16 +18,27 @@ class JoinOptions:
 
     times: tuple[str | None, ...]
     ids: tuple[str | None, ...]
-    late: str = "drop"
-    max_state_rows: int | None = None
+    late: str
+    max_state_rows: int | None
+    columns: SideColumns
+    metadata: tuple[str, ...]
+    event_id: bool | None
 
     @classmethod
     def read(
-        cls, streams: Sequence[str], columns: Mapping[str, Any], late: str, max_state_rows: int | None
+        cls,
+        streams: Sequence[str],
+        roles: Mapping[str, Any],
+        *,
+        late: str = "drop",
+        max_state_rows: int | None = None,
+        columns: Any = None,
+        metadata: Any = None,
+        event_id: Any = None,
     ) -> JoinOptions:
-        """The options of a caller: `left_time`, `left_id` and so on for every stream."""
+        """The options of a caller: the roles are `left_time`, `left_id` and so on for every stream."""
         known = [f"{stream}_{role}" for stream in streams for role in ("time", "id")]
-        for name, value in columns.items():
+        for name, value in roles.items():
             if name not in known:
                 raise QueryError(
                     f"unknown option {name!r} of window; the options are: {', '.join(known)}{nearest(name, known)}"
@@ -38,7 +52,12 @@ class JoinOptions:
             raise QueryError(
                 f"must be a whole number above 0, or None; got {max_state_rows!r}", option="max_state_rows"
             )
-        times = tuple(columns.get(f"{stream}_time") for stream in streams)
+        taken = ("query", *streams, EVENT_ID, "version")
+        carried = SideColumns.read(columns, streams, taken)
+        fields = check_columns(metadata, (*taken, *carried.names), "metadata")
+        if event_id not in (None, True, False):
+            raise QueryError(f"must be True or False; got {event_id!r}", option="event_id")
+        times = tuple(roles.get(f"{stream}_time") for stream in streams)
         named = [stream for stream, time in zip(streams, times, strict=True) if time is not None]
         if named and len(named) < len(streams):
             missing = next(stream for stream in streams if stream not in named)
@@ -46,7 +65,13 @@ class JoinOptions:
                 f"is missing: the {named[0]} stream has a time column; give one for each stream, or for none",
                 option=f"{missing}_time",
             )
-        return cls(times, tuple(columns.get(f"{stream}_id") for stream in streams), late, max_state_rows)
+        ids = tuple(roles.get(f"{stream}_id") for stream in streams)
+        return cls(times, ids, late, max_state_rows, carried, fields, event_id)
+
+    @property
+    def has_event_ids(self) -> bool:
+        """Whether pairs have ids: by default, if they also have columns of rows, or metadata."""
+        return bool(self.columns or self.metadata) if self.event_id is None else self.event_id
 
     @property
     def has_times(self) -> bool:

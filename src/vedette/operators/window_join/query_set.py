@@ -205,21 +205,39 @@ class JoinQuerySet(VersionedSet):
         *,
         late: str = "drop",
         max_state_rows: int | None = None,
+        columns: Any = None,
+        metadata: Any = None,
+        event_id: bool | None = None,
         threads: int | None = None,
-        **columns: str | None,
+        **roles: str | None,
     ) -> JoinMonitor:
         """An operator that joins new rows (see docs/operators.md).
 
         `left_time` and `left_id` name the time and id columns of the left stream, and so for every stream. Without an
         id column rows are identified by their number; without a time column they are in the order of arrival. `late`:
         rows older than the last row of their stream are dropped ("drop") or applied ("apply"). `max_state_rows` limits
-        the number of kept rows of all streams. `threads` limits the threads that a large batch is cut for, by default
-        the setting threads, else all cores; the answer is the same for any number.
+        the number of kept rows of all streams.
+
+        `columns` brings columns of the rows of a pair, as `left_...` and `right_...`, with the names of the streams: a
+        list of names for all streams, or a dict with a list per stream. `metadata` brings fields of the query's
+        metadata. With either of them, or if `event_id` is true, pairs have a stable `event_id`.
+
+        `threads` limits the threads that a large batch is cut for, by default the setting threads, else all cores; the
+        answer is the same for any number.
         """
         from vedette.operators.window_join.monitor import JoinMonitor
         from vedette.operators.window_join.options import JoinOptions
 
-        return JoinMonitor(self, JoinOptions.read(self.streams, columns, late, max_state_rows), threads=threads)
+        options = JoinOptions.read(
+            self.streams,
+            roles,
+            late=late,
+            max_state_rows=max_state_rows,
+            columns=columns,
+            metadata=metadata,
+            event_id=event_id,
+        )
+        return JoinMonitor(self, options, threads=threads)
 
     def why(self, query_id: str | int, **rows: Mapping[str, Any]) -> Why:
         """Why one row of each stream, `left={...}, right={...}`, meets a query's condition, or does not.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
@@ -27,6 +28,7 @@ class JoinRows:
     time_type: str  # empty if it is unknown
     ids: Column | None
     columns: dict[str, Column]  # by stream and field
+    carried: pa.Table | None = None  # columns that answers carry
 
     @classmethod
     def none(cls, types: dict[str, Type], is_numbered: bool) -> JoinRows:
@@ -51,8 +53,13 @@ class JoinRows:
             places = places[np.lexsort((_rank(ids.take(places)), times))]
         whole = len(places) == self.n and bool((np.diff(places) == 1).all())
         columns = self.columns if whole else {name: column.take(places) for name, column in self.columns.items()}
+        carried = self.carried if whole or self.carried is None else self.carried.take(pa.array(places))
         return Batch(
-            all_times if whole else all_times[places], ids if whole else ids.take(places), self.id_type, columns
+            all_times if whole else all_times[places],
+            ids if whole else ids.take(places),
+            self.id_type,
+            columns,
+            carried,
         )
 
 

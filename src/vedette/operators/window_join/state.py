@@ -12,6 +12,7 @@ from vedette.data.list_texts import load_column, save_column
 from vedette.data.schema import Type
 from vedette.errors import SnapshotError, shortened
 from vedette.native.damage import check, check_type
+from vedette.operators.carried_state import read_carried, validate_carried, write_carried
 from vedette.operators.state import Content, History, MonitorState, is_whole
 from vedette.operators.state_checks import check_clock, check_count, check_time_type, check_times, read_column
 from vedette.operators.window_join.window_rows import StreamRows
@@ -100,6 +101,7 @@ def _write_stream(stream: StreamRows, since: int) -> Content:
         "times": stream.times.values[start:].copy(),
         "ids": None if stream.ids is None else _rest(stream.ids.whole(), start),
         "rows": {name: [str(column.type), *_rest(column.whole(), start)] for name, column in stream.columns.items()},
+        **write_carried(None if stream.carried is None else stream.carried.whole().slice(start)),
     }
 
 
@@ -116,6 +118,7 @@ def _validate_stream(monitor: JoinMonitor, own: StreamRows, part: Content, id_ty
     check_count(part["first"], "the number of a row")
     check(not is_delta or part["first"] >= own.first, "a delta has rows that were dropped before")
     check_times(part["times"], time_type, n)
+    validate_carried(part, n)
     check(part["ids"] is not None or n == 0, "rows have no ids")
     if part["ids"] is not None:
         values, valid = part["ids"]
@@ -140,7 +143,9 @@ def _append(stream: StreamRows, part: Content) -> None:
     values, valid = part["ids"]
     id_type = Type("string") if hasattr(values, "buffers") else Type("bigint")
     rows = {name: load_column(values, valid, _read_type(text)) for name, (text, values, valid) in part["rows"].items()}
-    stream.append(part["times"], Column(values, valid), id_type, rows)
+    carried = stream.carried
+    table = None if carried is None else read_carried(part, carried.schema.names, len(part["times"]))
+    stream.append(part["times"], Column(values, valid), id_type, rows, table)
 
 
 def _read_type(text: str) -> Type:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from vedette.native.damage import check
+from vedette.operators.carried_state import join_carried, take_carried
 from vedette.operators.state import Content
 from vedette.operators.stored_state import (
     Choose,
@@ -82,6 +83,7 @@ def _take(part: Content, positions: Positions) -> Content:
         "times": part["times"][positions],
         "ids": None if part["ids"] is None else take_column(part["ids"], positions),
         "rows": {name: [type_, *take_column(column, positions)] for name, (type_, *column) in part["rows"].items()},
+        **take_carried(part, positions, len(part["times"])),
     }
 
 
@@ -98,6 +100,7 @@ def _join(parts: Sequence[Content]) -> Content:
             name: [type_, *concat_columns([_column(part, name) for part in parts], lengths)]
             for name, type_ in types.items()
         },
+        **join_carried(parts, lengths),
     }
 
 

@@ -6,6 +6,7 @@ front. Old values are never overwritten, so a mark, at no cost per row, is enoug
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from vedette.data.columns import Column, null_column
 from vedette.data.schema import Type
 from vedette.native.buffers import grown
+from vedette.operators.table_pieces import TablePieces
 
 MANY_PIECES = 16  # of strings; more are combined
 
@@ -140,11 +142,12 @@ class GrowingColumn:
 class StreamRows:
     """The kept rows of one stream: those with numbers from `first` on."""
 
-    def __init__(self, time_dtype: Any) -> None:
+    def __init__(self, time_dtype: Any, columns: Sequence[str] = ()) -> None:
         self.first = 0
         self.times = GrowingArray(time_dtype)
         self.ids: GrowingColumn | None = None
         self.columns: dict[str, GrowingColumn] = {}
+        self.carried = TablePieces(columns) if columns else None  # columns that answers carry
 
     def __len__(self) -> int:
         return len(self.times)
@@ -157,7 +160,8 @@ class StreamRows:
     @property
     def nbytes(self) -> int:
         ids = 0 if self.ids is None else self.ids.nbytes
-        return self.times.nbytes + ids + sum(column.nbytes for column in self.columns.values())
+        carried = 0 if self.carried is None else self.carried.nbytes
+        return self.times.nbytes + ids + sum(column.nbytes for column in self.columns.values()) + carried
 
     def use_fields(self, types: dict[str, Type]) -> bool:
         """Keep these fields of every row from now on; before, they are null. Returns whether fields are dropped."""
@@ -169,13 +173,22 @@ class StreamRows:
         self.columns = kept
         return has_dropped
 
-    def append(self, times: NDArray[Any], ids: Column, id_type: Type, columns: dict[str, Column]) -> None:
+    def append(
+        self,
+        times: NDArray[Any],
+        ids: Column,
+        id_type: Type,
+        columns: dict[str, Column],
+        carried: pa.Table | None = None,
+    ) -> None:
         if self.ids is None:
             self.ids = GrowingColumn(id_type)
         self.times.append(times)
         self.ids.append(ids)
         for name, column in self.columns.items():
             column.append(columns[name])
+        if self.carried is not None and carried is not None:
+            self.carried.append(carried)
 
     def drop(self, n: int) -> None:
         """Drop the first rows."""
@@ -185,15 +198,20 @@ class StreamRows:
             self.ids.drop(n)
         for column in self.columns.values():
             column.drop(n)
+        if self.carried is not None:
+            self.carried.drop(n)
 
     def mark(self) -> tuple[Any, ...]:
         columns = [(column, column.mark()) for column in self.columns.values()]
         ids = None if self.ids is None else self.ids.mark()
-        return self.first, self.times.mark(), self.ids, ids, self.columns, columns
+        carried = None if self.carried is None else self.carried.mark()
+        return self.first, self.times.mark(), self.ids, ids, self.columns, columns, carried
 
     def go_back(self, mark: tuple[Any, ...]) -> None:
         """Restore the rows and fields of the time of the mark."""
-        self.first, times, self.ids, ids, self.columns, columns = mark
+        self.first, times, self.ids, ids, self.columns, columns, carried = mark
+        if self.carried is not None:
+            self.carried.go_back(carried)
         self.times.go_back(times)
         if self.ids is not None:
             self.ids.go_back(ids)

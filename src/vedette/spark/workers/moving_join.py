@@ -7,7 +7,7 @@ and they agree on which rows are late.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ from vedette.operators.moving_join.rows import MovingRows, MovingTable, read_mov
 from vedette.spark.shards import packing
 from vedette.spark.shipping.query_sets import check_sender
 
+_OWN = 3  # columns of a row besides sides and speeds
+
 
 def check_rows(batch: pa.RecordBatch, plan: dict[str, Any]) -> pa.RecordBatch:
     """The rows as they are sent to shards; raises RowError if one is invalid."""
@@ -34,30 +36,41 @@ def check_rows(batch: pa.RecordBatch, plan: dict[str, Any]) -> pa.RecordBatch:
             f"the id of set {name}, column {batch.schema.names[0]!r}, is null in {count(ids.null_count, 'row')}; "
             f"filter such rows out before the join"
         )
-    table = MovingTable(dict(zip(plan["names"], batch.columns, strict=True)), name) if batch.num_rows else None
+    own, carried = batch.columns[: len(plan["names"])], batch.columns[len(plan["names"]) :]
+    table = MovingTable(dict(zip(plan["names"], own, strict=True)), name) if batch.num_rows else None
     read = read_moving_rows(table, None, Ids(), name, n_dims=plan["n_dims"], time=None, is_static=plan["is_static"])
-    return to_batch(read)
+    return to_batch(read, carried)
 
 
-def to_batch(read: MovingRows) -> pa.RecordBatch:
-    """Rows as they are sent: the id, whether the object is removed, the time, sides and speeds."""
+def to_batch(read: MovingRows, carried: Sequence[pa.Array] = ()) -> pa.RecordBatch:
+    """Rows as they are sent: the id, whether the object is removed, the time, sides and speeds, carried columns."""
     numbers = [np.ascontiguousarray(read.rows[:, column]) for column in (TIME, *range(SIDES, read.rows.shape[1]))]
     columns = [pa.array(each) for each in (read.ids, read.removed, *numbers)]
-    return pa.record_batch(columns, ["id", "removed", "time", *map(str, range(len(numbers) - 1))])
+    names = ["id", "removed", "time", *map(str, range(len(numbers) - 1 + len(carried)))]
+    return pa.record_batch([*columns, *carried], names)
 
 
-def from_table(table: pa.Table | None, n_dims: int) -> MovingRows:
-    """The rows that `to_batch` sent."""
+def read_sides(sides: dict[int, pa.Table], monitor: MovingJoin, n_dims: int) -> list[MovingRows]:
+    """The rows of both sets, with the columns that answers carry."""
+    return [from_table(sides.get(side), n_dims, monitor, name) for side, name in enumerate(SETS)]
+
+
+def from_table(table: pa.Table | None, n_dims: int, monitor: MovingJoin, name: str) -> MovingRows:
+    """The rows of a set that `to_batch` sent."""
     if table is None:
         return MovingRows.empty(n_dims)
-    ids, removed, times, *sides = (column.combine_chunks() for column in table.columns)
+    n_own, carried = _OWN + 4 * n_dims, None
+    if table.num_columns > n_own:
+        named = table.select(range(n_own, table.num_columns)).rename_columns(list(monitor.columns.of[name]))
+        carried = monitor.columns.read_rows(named, name, table.num_rows, 0, monitor.carried_of(name))
+    ids, removed, times, *sides = (column.combine_chunks() for column in table.columns[:n_own])
     rows = np.zeros((table.num_rows, SIDES + 4 * n_dims))
     rows[:, TIME] = times
     for column, values in enumerate(sides, SIDES):
         rows[:, column] = values
     is_number = pa.types.is_integer(ids.type)
     ids = writable(ids.to_numpy()) if is_number else ids.cast(pa.large_string())
-    return MovingRows.make(ids, rows, removed.to_numpy(zero_copy_only=False))
+    return MovingRows.make(ids, rows, removed.to_numpy(zero_copy_only=False), carried=carried)
 
 
 def note(batch: pa.RecordBatch, plan: dict[str, Any]) -> bytes:
@@ -71,7 +84,7 @@ def make_monitor(plan: dict[str, Any]) -> MovingJoin:
 
 
 def step(monitor: MovingJoin, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> Iterable[pa.Table]:
-    a, b = (from_table(sides.get(side), plan["n_dims"]) for side in range(2))
+    a, b = read_sides(sides, monitor, plan["n_dims"])
     return monitor.update_each(a, b, times_of(sides), plan["max_answer_bytes"])
 
 

@@ -12,15 +12,25 @@ from typing import Any
 
 import pyarrow as pa
 
+from vedette.operators.moving_join.batch import SETS
 from vedette.operators.moving_join.moving_join import MovingJoin
 from vedette.operators.moving_join.rows import MovingRows
 from vedette.operators.moving_join.zone_monitor import read_changes
 from vedette.operators.moving_join.zone_set import ZoneSet
 from vedette.spark.shards import packing
+from vedette.spark.shipping.query_sets import check_sender
 from vedette.spark.workers import moving_join
 from vedette.spark.workers.following import open_queries
 
 check_rows, note = moving_join.check_rows, moving_join.note
+
+
+class ShardJoin(MovingJoin):
+    """A moving join, one of whose sets has zones."""
+
+    def __init__(self, zones_in: Any, **options: Any) -> None:
+        self.zones_in = zones_in
+        super().__init__(**options)
 
 
 class ZoneShard:
@@ -64,11 +74,16 @@ class ZoneShard:
             return MovingRows.empty(self.queries.dimensions)
         join = self.join.join
         known = None if join is None else join.sets[side]
-        return read_changes(self.queries, self.version, known, lambda ids: packing.lines_of(ids, n_lines) == line)
+        metadata = self.join.columns.of[SETS[side]]
+        return read_changes(
+            self.queries, self.version, known, lambda ids: packing.lines_of(ids, n_lines) == line, metadata
+        )
 
 
 def make_monitor(plan: dict[str, Any]) -> ZoneShard:
-    return ZoneShard(moving_join.make_monitor(plan), open_queries(plan["parcel"]).queries)
+    check_sender(plan["sender"])
+    join = ShardJoin(SETS[plan["zones"]["side"]], **plan["options"], late=plan["late"])
+    return ZoneShard(join, open_queries(plan["parcel"]).queries)
 
 
 def step(monitor: ZoneShard, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> Iterable[pa.Table]:
@@ -79,7 +94,7 @@ def step(monitor: ZoneShard, sides: dict[int, pa.Table], shard: int, plan: dict[
     if now is None:
         return
     changes = monitor.read_changes(side, next(n for n, line in enumerate(lines) if shard in line), len(lines))
-    rows = [moving_join.from_table(sides.get(each), plan["n_dims"]) for each in range(2)]
+    rows = moving_join.read_sides(sides, monitor.join, plan["n_dims"])
     if len(changes):
         rows[side] = changes.with_time(now)
     yield from monitor.join.update_each(rows[0], rows[1], times, plan["max_answer_bytes"])
