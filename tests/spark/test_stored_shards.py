@@ -209,7 +209,7 @@ def test_moving_joins_continue_in_another_number_of_shards(counts, options):
     batches = [tuple(map(to_motions, pair)) for pair in zip(*(fleets.cut(rows, 9) for rows in sets), strict=True)]
 
     def step(monitor, sides, everything, label):
-        a, b = (moving_join.from_table(sides.get(side), 2) for side in range(2))
+        a, b = moving_join.read_sides(sides, monitor, 2)
         times = np.concatenate([rows["time"].to_numpy() for rows in everything])
         return [
             line for table in monitor.update_each(a, b, times, 1 << 30) for line in fleets.as_lines(table.to_pylist())

@@ -95,24 +95,50 @@ def join(
     max_state_rows: Annotated[
         int | None, typer.Option(metavar="NUMBER", help="Stop before more rows are kept", show_default="no limit")
     ] = None,
+    carried: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            metavar="COLUMN",
+            help="Write this column of the rows of a pair, or of one stream: left=city; several times for several",
+            show_default="none",
+        ),
+    ] = None,
+    metadata: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metadata",
+            metavar="NAME",
+            help="Write this field of the query's metadata; several times for several fields",
+            show_default="none",
+        ),
+    ] = None,
+    event_id: Annotated[
+        bool | None,
+        typer.Option(
+            "--event-id/--no-event-id",
+            help="For joins: write a stable id of each pair",
+            show_default="with --column or --metadata",
+        ),
+    ] = None,
     out: OutOption = None,
     spark: SparkOption = False,
     time_zone: ZoneOption = "UTC",
     skip_bad: SkipBadOption = False,
     quiet: QuietOption = False,
 ) -> str:
-    """Write the pairs that joins find: the query, and for each stream the id of the row.
+    """Write the pairs that joins find: the query, for each stream the id of the row, and asked columns.
 
     A query names fields with their stream: left.symbol = right.symbol AND left.price - right.price > 0.5
 
-    The options --time, --id, --value, --op, --schema, --within and --rows are for all streams, or for one:
+    The options --time, --id, --value, --op, --schema, --within, --rows and --column are for all streams, or for one:
     --time right=at
 
     Rows are processed by time. A row older than the last row of its stream is late.
     """
     from vedette.cli.jobs.band_join import join_bands
     from vedette.cli.jobs.join import join_files
-    from vedette.cli.jobs.streams import read_options, read_streams
+    from vedette.cli.jobs.streams import read_carried, read_options, read_streams
 
     files = read_streams(left, right, stream or [])
     columns = read_options(
@@ -126,6 +152,7 @@ def join(
         rows=(rows, None, None),
     )
     more: dict[str, Any] = {"time_zone": time_zone, "skip_bad": skip_bad, "spark": spark, "quiet": quiet}
+    details = {"columns": read_carried(list(files), carried), "metadata": metadata or None}
     if (queries is None) == (bands is None):
         raise QueryError("a join needs either --queries or --bands; give one of them")
     if bands is not None:
@@ -134,7 +161,11 @@ def join(
             "known_id": known_id,
             "unknown_id": unknown_id,
             "max_state_rows": max_state_rows,
+            **details,
         }
+        if event_id is not None:
+            raise QueryError("--event-id is for joins of --queries; pairs of bands are changes and have no ids")
         return join_bands(files, bands, out, columns, options, **more)
     assert queries is not None
-    return join_files(files, queries, out, columns, {"late": late, "max_state_rows": max_state_rows}, **more)
+    options = {"late": late, "max_state_rows": max_state_rows, "event_id": event_id, **details}
+    return join_files(files, queries, out, columns, options, **more)

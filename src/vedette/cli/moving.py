@@ -39,6 +39,15 @@ def moving(
         str,
         typer.Option(metavar="apply|drop|error", help="Apply, drop or refuse rows older than the last row processed"),
     ] = "apply",
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            metavar="COLUMN",
+            help="Write this column of the rows of both objects, or of one: a=name; several times for several columns",
+            show_default="none",
+        ),
+    ] = None,
     schema: Annotated[
         list[str] | None,
         typer.Option(
@@ -49,7 +58,7 @@ def moving(
     spark: SparkOption = False,
     quiet: QuietOption = False,
 ) -> str:
-    """Write which objects of two sets that move intersect, and when: sign, a, b, start and end.
+    """Write which objects of two sets that move intersect, and when: sign, a, b, start, end, and asked columns.
 
     An update is a row: id, time, x_low, x_high, y_low, y_high, and the speeds vx_low, vx_high, vy_low, vy_high.
 
@@ -64,7 +73,7 @@ def moving(
     With --at or --overdue, only the last update of each object up to that time counts.
     """
     from vedette.cli.jobs.moving import follow_files
-    from vedette.cli.jobs.streams import read_options
+    from vedette.cli.jobs.streams import read_carried, read_options
     from vedette.data.durations import number_or_duration
 
     interval = number_or_duration(max_update_interval)
@@ -73,6 +82,7 @@ def moving(
         "static": static,
         "expire_overdue": expire_overdue,
         "late": late,
+        "columns": read_carried(["a", "b"], columns),
     }
     schemas = read_options(["a", "b"], schema=(schema, None, None))["schema"]
     return follow_files({"a": a, "b": b}, out, schemas, options, at=at, overdue=overdue, spark=spark, quiet=quiet)

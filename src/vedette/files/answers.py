@@ -124,11 +124,12 @@ def plain(answer: pa.Table) -> pa.RecordBatch:
     """An operator's answer without dictionaries: strings, numbers and times."""
     columns = [decode(column.combine_chunks()) for column in answer.columns]
     return pa.RecordBatch.from_arrays(
-        [column.cast(_plain_type(column.type)) for column in columns], names=answer.column_names
+        [column.cast(plain_type(column.type)) for column in columns], names=answer.column_names
     )
 
 
-def _plain_type(got: pa.DataType) -> pa.DataType:
+def plain_type(got: pa.DataType) -> pa.DataType:
+    """The type of a column in files of answers."""
     kinds = pa.types
     if kinds.is_timestamp(got):
         return pa.timestamp("us", tz="UTC")

@@ -135,7 +135,8 @@ class CarriedRows:
     def places(self, slots: NDArray[Any]) -> NDArray[np.int64]:
         """The places of the rows of these slots, or -1."""
         self._reach(slots)
-        return self._places[slots] - 1
+        places: NDArray[np.int64] = self._places[slots] - 1
+        return places
 
     def at_places(self, places: NDArray[np.int64]) -> pa.Table:
         return self._rows.take(places)

@@ -1,7 +1,7 @@
 """Rows of an Arrow table that grows at its end and shrinks at its front, for columns of any type.
 
-New rows are one more piece. Pieces of similar size are combined, so a row is copied a logarithmic number of times, and a
-take reads only the pieces that it needs. Arrow itself combines all chunks of strings and nested values for each take.
+New rows are one more piece. Pieces of similar size are combined, so a row is copied a logarithmic number of times. A
+take reads only the pieces that it needs; Arrow itself combines all chunks of strings and nested values for each take.
 """
 
 from __future__ import annotations

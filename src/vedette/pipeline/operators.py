@@ -16,6 +16,9 @@ from vedette.pipeline.section import Duration, Section, Text
 
 Length = Duration | int | float  # of time: a number if the time column is a number
 ByStream = Text | dict[str, Text]
+Carried = list[Text] | dict[str, list[Text]]
+_CARRIED = "columns of the rows of a pair: a list for all streams, or one by stream"
+_METADATA = "fields of the query's metadata that answers have"
 Count = Annotated[int, Field(gt=0)]
 OnBadRow = Literal["error", "drop", "dead-letter"]
 _BAD_ROW = "what to do with rows that cannot be processed: stop, drop and count them, or keep them as dead letters"
@@ -70,6 +73,9 @@ class WindowJoin(OperatorSection):
     id: ByStream = Field("id", description="the column with the row's id, or one by stream")
     late: Literal["drop", "apply"] = Field("drop", description="what to do with rows older than the stream's last")
     max_state_rows: Count | None = Field(None, description="stop if a shard would keep more rows than this")
+    columns: Carried | None = Field(None, description=_CARRIED)
+    event_id: bool | None = Field(None, description="whether pairs have an id; by default with columns or metadata")
+    metadata: list[Text] | None = Field(None, description=_METADATA)
     layout: Literal["equality", "grid", "one"] | None = Field(None, description="which rows meet in which shard")
     on_bad_row: OnBadRow = Field("error", description=_BAD_ROW)
     shards: Shards | None = Field(None, description="parts of the state; a checkpoint keeps its number")
@@ -87,6 +93,8 @@ class BandJoin(OperatorSection):
     known_id: Literal["error", "replace"] = Field("error", description="what to do if an id already has a value")
     unknown_id: Literal["log", "report", "error"] = Field("log", description="what to do if a deleted id has no value")
     max_state_rows: Count | None = Field(None, description="stop if a shard would keep more rows than this")
+    columns: Carried | None = Field(None, description=_CARRIED)
+    metadata: list[Text] | None = Field(None, description=_METADATA)
     on_bad_row: OnBadRow = Field("error", description=_BAD_ROW)
     shards: Shards | None = Field(None, description="parts of the state; a checkpoint keeps its number")
 
@@ -103,6 +111,8 @@ class MovingJoin(OperatorSection):
     late: Literal["apply", "drop", "error"] = Field(
         "apply", description="what to do with rows older than the last micro-batch"
     )
+    columns: list[Text] | None = Field(None, description="columns of the rows of objects")
+    metadata: list[Text] | None = Field(None, description="fields of the zones' metadata that answers have")
     on_bad_row: OnBadRow = Field("error", description=_BAD_ROW)
     shards: Shards | None = Field(None, description="parts of the state; a checkpoint keeps its number")
 

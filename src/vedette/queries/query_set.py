@@ -28,7 +28,7 @@ from vedette.errors import QueryError
 from vedette.language import Residual, check_text, compile_texts, condition_of_boxes, condition_of_text, naming
 from vedette.lazy_table import LazyTable
 from vedette.native.budget import OverBudgetError, bounded
-from vedette.native.damage import check, check_type
+from vedette.native.damage import check_type
 from vedette.native.threads import check_threads, limited
 from vedette.queries import content
 from vedette.queries.attributes import Attributes

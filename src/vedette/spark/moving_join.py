@@ -201,11 +201,11 @@ def moving_join(
         ids[zones.name], added = zones.source.id_type, zones.source.added_columns
     times = [t.StructField(name, t.DoubleType()) for name in ("start", "end")]
     own = [t.StructField("sign", t.ByteType()), *(t.StructField(name, ids[name]) for name in SETS), *times]
-    types = {each.name: [column.dataType for column in each.carried] for each in sets}
+    carried_types = {each.name: [column.dataType for column in each.carried] for each in sets}
     more = [
         t.StructField(column, type_)
         for name, columns_of_set in carried.names.items()
-        for column, type_ in zip(columns_of_set, types.get(name) or repeat(t.StringType()), strict=False)
+        for column, type_ in zip(columns_of_set, carried_types.get(name) or repeat(t.StringType()), strict=False)
     ]
     union = functools.reduce(lambda some, more: some.union(more), packed)
     answer = t.StructType([*own, *more, *added])

@@ -9,7 +9,7 @@ rows do not depend on the number of shards.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,15 +18,19 @@ from pyspark.sql import types as t
 
 from vedette.data.schema import INTEGER_BITS
 from vedette.errors import PipelineError, RowError
+from vedette.operators.stable_ids import EVENT_ID
 from vedette.spark.bad_rows import BadRows, is_no_time, is_null
 from vedette.spark.checks import (
     check_choice,
     check_sides,
     check_state_store,
+    find_carried,
     find_columns,
     find_name,
     find_time,
     has_watermark,
+    name_carried,
+    to_plain,
 )
 from vedette.spark.declared import Declared
 from vedette.spark.observation import check_observe
@@ -49,6 +53,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Observation
 
+    from vedette.operators.side_columns import SideColumns
     from vedette.operators.window_join.query_set import JoinQuerySet
     from vedette.registry.read.followed import Followed
     from vedette.registry.registry import Registry
@@ -69,6 +74,9 @@ def window_join(
     frames: Mapping[str, DataFrame] | None = None,
     late: Literal["drop", "apply"] = "drop",
     max_state_rows: int | None = None,
+    columns: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+    metadata: Sequence[str] | None = None,
+    event_id: bool | None = None,
     layout: Literal["equality", "grid", "one"] | None = None,
     shards: int | None = None,
     checkpoint: str | Path | None = None,
@@ -78,13 +86,17 @@ def window_join(
     observe: str | Observation | None = None,
     schema: Mapping[str, t.StructType | str] | None = None,
     streaming: bool | None = None,
-    **columns: str | None,
+    **roles: str | None,
 ) -> DataFrame:
     """The pairs of rows that join: `out = vs.window_join(bids, asks, pairs, left_time="ts", right_time="ts")`.
 
     One row per query and pair, with a column `query`, and per stream a column with its name, which has the id of the
     row. `left_time` and `left_id` name columns of the left stream, and likewise for every stream; the default column of
     ids is `id`. Pass three or more DataFrames by name: `frames={"a": ..., "b": ..., ...}`.
+
+    `columns` brings columns of the rows of a pair, as `left_...` and `right_...`, `metadata` fields of the query's
+    metadata, and `event_id` a stable id, as `JoinQuerySet.window` does. No column that is not asked for is sent to
+    workers.
 
     A stream stores the rows that later rows may join with in Spark's state store, in `shards` parts (default: 8 per
     core; one per core on a grid). `layout` says which rows meet in a shard; by default it depends on the queries. A
@@ -110,12 +122,20 @@ def window_join(
     check_shards(shards)
     check_observe(observe)
     bad_rows = BadRows.read(on_bad_row, dead_letters, observe, "window join")
-    columns = {**{f"{stream}_id": "id" for stream in queries.streams}, **columns}
-    queries.window(late=late, max_state_rows=max_state_rows, threads=None, **columns)  # raises if an option is invalid
+    named_columns: dict[str, Any] = {**{f"{stream}_id": "id" for stream in queries.streams}, **roles}
+    options: dict[str, Any] = {
+        "late": late,
+        "max_state_rows": max_state_rows,
+        "columns": to_plain(columns),
+        "metadata": None if metadata is None else list(metadata),
+        "event_id": event_id,
+    }
+    monitor = queries.window(threads=None, **options, **named_columns)  # raises if an option is invalid
     declared = Declared.read_sides(schema, streaming, queries.streams)
     named = _name_frames(queries, left, right, frames)
     is_stream = check_sides(_CALL, named, declared)
-    sides = _find_sides(given, {stream: declared[stream].apply(rows) for stream, rows in named.items()}, columns)
+    rows_of = {stream: declared[stream].apply(rows) for stream, rows in named.items()}
+    sides = _find_sides(given, rows_of, named_columns, monitor.options.columns)
     time_type = _check_times(queries, sides)
     first = sides[0].rows
     if is_stream:
@@ -130,7 +150,8 @@ def window_join(
         on_grid=chosen == "grid",
         for_each=for_each,
     )
-    parcel = given.pack(first, snapshot_dir, STREAM_INLINE_BYTES if is_stream else None, is_stream=is_stream)
+    sent = given if metadata else given.without_metadata()
+    parcel = sent.pack(first, snapshot_dir, STREAM_INLINE_BYTES if is_stream else None, is_stream=is_stream)
     packed, reporters = [], []
     for number, side in enumerate(sides):
         lines = packing.by_grid(n_shards, number) if chosen == "grid" else packing.by_key(n_shards)
@@ -148,24 +169,27 @@ def window_join(
         reasons = is_null("the id", side.id) | ({} if side.time is None else is_no_time("the time", side.time))
         judged = bad_rows.judge(reasons, side.stream)
         packed.append(pack_rows(side.rows, side.needed_columns(given, on), parcel["sender"], packing_plan, judged))
-    roles = {name: column for side in sides for name, column in side.roles.items()}
+    found = {name: column for side in sides for name, column in side.roles.items()}
     is_timed = is_stream and all(side.time is not None and has_watermark(side.time) for side in sides)
     shared = " = ".join(f"{stream}.{field}" for stream, field in on.items())
     facts = {"operator": "window join", "layout": chosen, "on": shared, "watermark": is_timed, "shards": n_shards}
     plan = {
         "worker": _WORKER,
         "parcel": parcel,
-        "options": {"late": late, "max_state_rows": max_state_rows}
-        | {name: column.name for name, column in roles.items()},
+        "options": options | {name: column.name for name, column in found.items()},
         "streams": queries.streams,
         "reporters": reporters,  # one of the shards of each row
         "time_type": time_type,
-        "facts": facts | {name: to_fact(column) for name, column in roles.items()} | given.facts,
+        "facts": facts | {name: to_fact(column) for name, column in found.items()} | given.facts,
         "is_timed": is_timed,
+        "is_nullable": bool(monitor.options.columns),
     }
     query = t.StructField("query", given.id_type)
     names = [t.StructField(side.stream, answer_type(side.id)) for side in sides]
-    answer = t.StructType([query, *names, *given.added_columns])
+    carried = name_carried(monitor.options.columns, [side.carried for side in sides])
+    texts = [*(metadata or ()), *([EVENT_ID] if monitor.options.has_event_ids else [])]
+    more = [*carried, *(t.StructField(name, t.StringType()) for name in texts)]
+    answer = t.StructType([query, *names, *more, *given.added_columns])
     union = functools.reduce(lambda some, more: some.union(more), packed)
     return run(union, parcel["sender"], plan, answer, observe, "window join", is_stream=is_stream)
 
@@ -178,6 +202,7 @@ class _Side:
     rows: DataFrame
     id: t.StructField
     time: t.StructField | None
+    carried: list[t.StructField]
 
     @property
     def roles(self) -> dict[str, t.StructField]:
@@ -186,10 +211,11 @@ class _Side:
         return {name: column for name, column in named.items() if column is not None}
 
     def needed_columns(self, given: QuerySource, on: Mapping[str, str]) -> list[t.StructField]:
-        """The columns to send: the fields that queries use, the id and the time. The first one decides the shard."""
+        """The columns to send: fields of queries, columns of answers, id and time. The first decides the shard."""
         used = given.fields_of(self.stream)
         fields = {field.column.lower() for field in given.queries.schema_of(self.stream) if field.name in used}
-        columns = {column.name: column for column in self.rows.schema.fields if column.name.lower() in fields}
+        columns = {column.name: column for column in self.carried}
+        columns |= {column.name: column for column in self.rows.schema.fields if column.name.lower() in fields}
         columns |= {column.name: wide(column) for column in self.roles.values()}
         decides = on.get(self.stream, self.id.name).lower()
         return sorted(columns.values(), key=lambda column: column.name.lower() != decides)
@@ -226,7 +252,9 @@ def _name_frames(
     return {stream: frames[stream] for stream in streams}
 
 
-def _find_sides(given: QuerySource, frames: dict[str, DataFrame], columns: Mapping[str, str | None]) -> list[_Side]:
+def _find_sides(
+    given: QuerySource, frames: dict[str, DataFrame], columns: Mapping[str, str | None], carried: SideColumns
+) -> list[_Side]:
     sides = []
     for stream, rows in frames.items():
         check_session(rows, given.queries)
@@ -234,9 +262,8 @@ def _find_sides(given: QuerySource, frames: dict[str, DataFrame], columns: Mappi
         id_role, time_role = f"{stream}_id", f"{stream}_time"
         id_ = find_name(rows, schema, columns[id_role], id_role, stream)
         time = columns.get(time_role)
-        sides.append(
-            _Side(stream, rows, id_, None if time is None else find_time(rows, schema, time, time_role, stream))
-        )
+        time_column = None if time is None else find_time(rows, schema, time, time_role, stream)
+        sides.append(_Side(stream, rows, id_, time_column, find_carried(rows, carried.of[stream], stream)))
         find_columns(rows, schema, given.fields_of(stream), stream, follows=given.followed is not None)
     return sides
 

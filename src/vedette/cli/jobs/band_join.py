@@ -67,7 +67,8 @@ def join_bands(
     if list(files) != ["left", "right"]:
         raise QueryError(f"bands join the values of --left and --right; got: {', '.join(files)}")
     BandQuerySet().monitor(**options)  # raises if an option is invalid
-    left, right = Stream.read(files, stream_options, {"id": "id", "value": "value", "op": None})
+    roles = {"id": "id", "value": "value", "op": None}
+    left, right = Stream.read(files, stream_options, roles, options["columns"])
     check_paths([left.path, right.path], bands, out)
     job = Job(left, right, bands, time_zone, skip_bad, options, quiet or not can_show_progress(out))
     tally = Tally(("pair", "pairs") if options["report"] == "pairs" else ("query", "queries"))
@@ -131,16 +132,25 @@ def _step(monitor: BandMonitor, stream: Stream, values: pa.Table, n_before: int,
 def _to_answer(found: pa.Table, seen: set[str | int], job: Job, header: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Pairs without their sign, because none is retracted; a query is reported once."""
     if job.options["report"] == "queries":
-        new = [query for query in found["query"].to_pylist() if query not in seen]
-        seen.update(new)
-        found = pa.table({"query": pa.array(new, header.schema.field("query").type)})
+        queries = found["query"].to_pylist()
+        found = found.take([place for place, query in enumerate(queries) if query not in seen])
+        seen.update(queries)
     if found.num_rows:
         yield plain(found.select(header.schema.names)).cast(header.schema)
 
 
 def _to_values(batch: pa.RecordBatch, stream: Stream) -> pa.Table:
-    """The columns id, value and op of a batch, by these names."""
-    return pa.table({role: _column(batch, stream, role) for role, name in stream.columns.items() if name is not None})
+    """The columns id, value and op of a batch, by these names, and the columns that answers have."""
+    roles = {role: name for role, name in stream.columns.items() if name is not None}
+    values = {role: _column(batch, stream, role) for role in roles}
+    for name in stream.carried:
+        role = name.lower()
+        if role in roles and (roles[role] or "").lower() != role:
+            raise QueryError(f"--column names {name!r}, but bands read another column as their {role}; rename it")
+        place = next((place for place, known in enumerate(batch.schema.names) if known.lower() == role), None)
+        if role not in roles and place is not None:  # the monitor reports a missing column
+            values[name] = batch.column(place)
+    return pa.table(values)
 
 
 def _fields_of(stream: Stream) -> Schema:
@@ -173,9 +183,14 @@ def _header(monitor: BandMonitor, job: Job, files: Sequence[RowsFile]) -> pa.Rec
     types = {"query": kind[pa.types.is_integer(monitor.queries.ids.type)]}
     for stream, rows in zip(job.streams, files, strict=True):
         nothing = pa.RecordBatch.from_pylist([], rows.columns)
-        types[stream.name] = kind[pa.types.is_integer(_to_values(nothing, stream)["id"].type)]
+        values = _to_values(nothing, stream)
+        types[stream.name] = kind[pa.types.is_integer(values["id"].type)]
+        monitor.step(**{stream.name: values})  # without rows: raises if a column is missing
+    for stream, rows in zip(job.streams, files, strict=True):
+        types |= stream.carried_types(rows.columns)
     if job.options["report"] == "queries":
         types = {"query": types["query"]}
+    types |= dict.fromkeys(job.options["metadata"] or (), pa.string())
     return pa.RecordBatch.from_pylist([], pa.schema(types))
 
 

@@ -25,6 +25,7 @@ from vedette.errors import PipelineError, QueryError, count
 from vedette.files.answers import can_show_progress, check_paths, open_answer, plain_batches
 from vedette.files.joins import Windows, load_joins
 from vedette.files.rows import RowsFile
+from vedette.operators.stable_ids import EVENT_ID
 from vedette.operators.window_join.monitor import JoinMonitor
 from vedette.operators.window_join.query_set import JoinQuerySet
 
@@ -96,7 +97,7 @@ def join_files(
     for option in ("value", "op"):
         if stream_options[option]:
             raise QueryError(f"--{option} is for --bands; queries name their fields themselves")
-    streams = Stream.read(files, stream_options, {"time": None, "id": None})
+    streams = Stream.read(files, stream_options, {"time": None, "id": None}, options["columns"])
     windows = Windows.read(list(files), stream_options["within"], stream_options["rows"])
     check_paths(list(files.values()), queries, out)
     for stream in streams:
@@ -145,12 +146,13 @@ def _join_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
         rows = stream.open_fields(schema, queries.fields_of(stream.name))
         sources.append(Source(stream, schema, rows, job.time_zone))
     monitor = queries.window(**job.all_options | {f"{each.stream.name}_id": each.id_column for each in sources})
-    yield _header(queries, job, schemas)
+    header = _header(queries, job, schemas)
+    yield header
     pace = Pace()
     with show_progress("joining", STEPS * len(sources), job.quiet) as advance:
         for taken, last in take_by_time(sources, pace):
             n_pairs = 0
-            for batch in _step(monitor, taken):
+            for batch in _step(monitor, taken, header.schema):
                 n_pairs += batch.num_rows
                 yield batch
             pace.note(n_pairs)
@@ -179,12 +181,17 @@ def _header(queries: JoinQuerySet, job: Job, schemas: Mapping[str, Schema]) -> p
         found = None if id_ is None else schemas[stream.name].find(id_)
         is_number = id_ is None or (found is not None and found.type.is_integer)
         types[stream.name] = pa.int64() if is_number else pa.string()
-    return pa.RecordBatch.from_pylist([], pa.schema(types))
+    for stream in job.streams:
+        types |= stream.carried_types(stream.no_rows().schema)
+    types |= dict.fromkeys(job.options["metadata"] or (), pa.string())
+    has_ids = job.no_queries(schemas).window(**job.all_options).options.has_event_ids
+    return pa.RecordBatch.from_pylist([], pa.schema(types | ({EVENT_ID: pa.string()} if has_ids else {})))
 
 
-def _step(monitor: JoinMonitor, rows: Mapping[str, pa.Table]) -> Iterator[pa.RecordBatch]:
+def _step(monitor: JoinMonitor, rows: Mapping[str, pa.Table], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for pairs in monitor.step_batches(**rows):
-        yield from plain_batches(pairs)
+        for batch in plain_batches(pairs):
+            yield batch.cast(schema)
 
 
 def _join_in_spark(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:

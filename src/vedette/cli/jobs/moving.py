@@ -79,7 +79,7 @@ def follow_files(
         raise PipelineError("--at and --overdue do not work with --spark; omit --spark")
     columns: dict[str, str | None] = {"time": "time", "id": "id"}
     streams = [
-        Stream(name, path, Schema.parse(schemas[name]) if name in schemas else None, columns)
+        Stream(name, path, Schema.parse(schemas[name]) if name in schemas else None, columns, options["columns"][name])
         for name, path in files.items()
     ]
     check_paths(list(files.values()), files["b"], out)
@@ -132,7 +132,7 @@ def _follow_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
             find = _find_at(job, sources, nothing | zones, advance)
         for table in find:
             if table.num_rows:
-                yield plain(_as_header(table, header))
+                yield plain(_as_header(table, header)).cast(header.schema)
     n_rows = {source.stream.name: source.n_read for source in sources}
     n_rows |= {name: table.num_rows for name, table in zones.items()}
     tally.n_rows = {name: n_rows[name] for name in SETS}
@@ -235,15 +235,15 @@ def _find_schemas(job: Job) -> dict[str, Schema]:
 
 
 def _find_schema(stream: Stream) -> Schema:
-    fields = []
-    found = stream.open(complete(stream.path, stream.declared, sorted(COLUMNS))).schema
+    fields, carried = [], {name.lower() for name in stream.carried}
+    found = stream.open(complete(stream.path, stream.declared, [*sorted(COLUMNS), *stream.carried])).schema
     for field in found:
         name = field.name.lower()
         if name in NUMBERS and (field.type.is_number or field.type.name == "string"):  # or without values
             field = Field(field.name, Type("double"))
         elif name == "removed":
             field = Field(field.name, Type("boolean"))
-        if name in COLUMNS:
+        if name in COLUMNS or name in carried:
             fields.append(field)
     return Schema(tuple(fields)) if fields else found
 
@@ -302,10 +302,13 @@ def _header(job: Job, nothing: Mapping[str, pa.Table]) -> pa.RecordBatch:
         types = {type_ for name, type_ in ids.items() if name != job.options["static"]}
         columns = ids if len(types) > 1 else {"id": types.pop()}
         return pa.RecordBatch.from_pylist([], pa.schema({"set": pa.string(), **columns, "deadline": pa.float64()}))
+    carried: dict[str, pa.DataType] = {}
+    for stream in job.streams:
+        carried |= stream.carried_types(nothing[stream.name].schema)
     if job.at is not None:
-        return pa.RecordBatch.from_pylist([], pa.schema(ids))
+        return pa.RecordBatch.from_pylist([], pa.schema(ids | carried))
     ends = dict.fromkeys(("start", "end"), pa.float64())
-    return pa.RecordBatch.from_pylist([], pa.schema({"sign": pa.int64(), **ids, **ends}))
+    return pa.RecordBatch.from_pylist([], pa.schema({"sign": pa.int64(), **ids, **ends, **carried}))
 
 
 def _as_header(table: pa.Table, header: pa.RecordBatch) -> pa.Table:

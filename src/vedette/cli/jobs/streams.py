@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from vedette.data.schema import Schema
 from vedette.errors import FileError, QueryError, RowError, nearest
+from vedette.files.answers import plain_type
 from vedette.files.rows import RowsFile, complete, only, type_hint
 from vedette.operators.window_join.rows import read_join_rows
 
@@ -33,22 +34,30 @@ class Stream:
     path: Path
     declared: Schema | None
     columns: dict[str, str | None]  # by role: time, id, value
+    carried: Sequence[str] = ()  # columns that answers have
 
     @classmethod
     def read(
-        cls, files: Mapping[str, Path], options: Mapping[str, Mapping[str, str]], defaults: Mapping[str, str | None]
+        cls,
+        files: Mapping[str, Path],
+        options: Mapping[str, Mapping[str, str]],
+        defaults: Mapping[str, str | None],
+        carried: Mapping[str, Sequence[str]],
     ) -> list[Stream]:
-        """The streams of a command. `options` are by name and stream; `defaults` are the default columns by role."""
+        """The streams of a command. `options` are by name and stream; `defaults` are the default columns by role.
+
+        `carried` are the columns that answers have, by stream.
+        """
         streams = []
         for name, path in files.items():
             columns = {role: options[role].get(name, column) for role, column in defaults.items()}
             schema = options["schema"].get(name)
-            streams.append(cls(name, path, None if schema is None else Schema.parse(schema), columns))
+            streams.append(cls(name, path, None if schema is None else Schema.parse(schema), columns, carried[name]))
         return streams
 
     @property
     def needed(self) -> list[str]:
-        return [name for name in self.columns.values() if name is not None]
+        return [*(name for name in self.columns.values() if name is not None), *self.carried]
 
     @property
     def schema(self) -> Schema:
@@ -66,6 +75,11 @@ class Stream:
 
     def no_rows(self) -> pa.RecordBatch:
         return self.open(complete(self.path, self.declared, self.needed)).no_rows()
+
+    def carried_types(self, columns: pa.Schema) -> dict[str, pa.DataType]:
+        """The columns of answers by their names there, for rows with these columns."""
+        known = {field.name.lower(): plain_type(field.type) for field in columns}
+        return {f"{self.name}_{name}": known.get(name.lower(), pa.string()) for name in self.carried}
 
     def place(self, error: RowError, n_before: int) -> RowError:
         """An error about a batch of the file, with the file and the number of rows before the batch."""
@@ -85,6 +99,25 @@ def read_options(
         sides = [f"{side}={text}" for side, text in (("left", left), ("right", right)) if text is not None]
         options[option] = _read_by_stream(f"--{option}", [*(texts or []), *sides], streams)
     return options
+
+
+def read_carried(streams: Sequence[str], texts: Sequence[str] | None) -> dict[str, list[str]]:
+    """Columns of answers by stream, from names for all streams and NAME=COLUMN for one.
+
+    >>> read_carried(["left", "right"], ["price", "right=city"])
+    {'left': ['price'], 'right': ['price', 'city']}
+    """
+    carried: dict[str, list[str]] = {stream: [] for stream in streams}
+    for text in texts or ():
+        stream, is_named, column = text.partition("=")
+        if is_named and stream not in streams:
+            raise QueryError(
+                f"--column names an unknown stream {stream!r}; the streams are: "
+                f"{', '.join(streams)}{nearest(stream, streams)}"
+            )
+        for each in [stream] if is_named else streams:
+            carried[each].append(column if is_named else text)
+    return carried
 
 
 def _read_by_stream(option: str, texts: Sequence[str], streams: Sequence[str]) -> dict[str, str]:

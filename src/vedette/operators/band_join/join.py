@@ -41,7 +41,7 @@ class PairChanges:
     def nbytes(self) -> int:
         return PAIR_BYTES * len(self)
 
-    def take(self, places: NDArray[Any]) -> PairChanges:
+    def take(self, places: NDArray[Any] | slice) -> PairChanges:
         return PairChanges(self.sign, self.queries[places], self.lefts[places], self.rights[places], self.sees_new)
 
 

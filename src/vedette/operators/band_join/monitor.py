@@ -223,12 +223,17 @@ class BandMonitor:
         return self.columns.add_to(pairs, rows)
 
     def values(self, side: Literal["left", "right"]) -> pa.Table:
-        """The current values of a side: columns id and value."""
+        """The current values of a side: columns id and value, and those of its rows that answers carry."""
         if side not in SIDES.values():
             raise QueryError(f"must be 'left' or 'right'; got {shown(side)}", option="side")
         held = self.left if side == "left" else self.right
         slots = held.living
-        return pa.table({"id": pa.array(held.ids.take(slots)), "value": held.values[slots]})
+        values = pa.table({"id": pa.array(held.ids.take(slots)), "value": held.values[slots]})
+        if held.carried:
+            carried = held.carried.at(slots)
+            for name in (each for each in carried.column_names if each.lower() not in ("id", "value")):
+                values = values.append_column(name, carried[name])
+        return values
 
     def explain(self) -> str:
         """Which structure answers, why, and what it costs, in words."""
@@ -371,9 +376,7 @@ class BandMonitor:
             n_more = found.nbytes + count_bytes(rows)
             if held and n_bytes + n_more > most:
                 new = change.new_ids(self.left), change.new_ids(self.right)
-                yield self._details(
-                    to_pair_table(held, ids, self.left, self.right, new), held, concat_rows(held_rows)
-                )
+                yield self._details(to_pair_table(held, ids, self.left, self.right, new), held, concat_rows(held_rows))
                 if self._moment() != now:
                     raise QueryError(
                         "the join or its queries have changed while pieces were read; read all of them first"
@@ -416,7 +419,10 @@ class BandMonitor:
     def _details(self, table: pa.Table, found: Sequence[PairChanges], rows: Rows) -> pa.Table:
         """A table of pairs with the columns of their rows, and with the metadata of their queries."""
         if self.columns:
-            rows = rows or {name: PairRows(side.carried.at(_NONE), _NONE) for name, side in self._sides_with_columns()}
+            rows = rows or {
+                name: PairRows(side.carried.at(_NONE), np.empty(0, np.int64))
+                for name, side in self._sides_with_columns()
+            }
             table = self.columns.add_to(table, rows)
         return self._with_metadata(table, [each.queries for each in found])
 

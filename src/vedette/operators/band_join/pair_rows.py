@@ -1,7 +1,6 @@
 """The rows of the pairs of a band join, for the columns that answers carry.
 
-A pair has the last row of each of its ids. Pairs that are retracted have the rows before the change, new ones those after
-it.
+A pair has the last row of each of its ids. Retracted pairs have the rows before the change, new ones those after it.
 """
 
 from __future__ import annotations

@@ -170,11 +170,11 @@ class MovingJoin:
         advice = "load fewer objects, or raise the setting"
         with self._refusing(advice):
             pairs = join.start()
-        rows = self.columns.at_slots(join, (pairs.a, pairs.b))
-        self._check_columns(len(pairs), rows, advice)
+        carried = self.columns.at_slots(join, (pairs.a, pairs.b))
+        self._check_columns(len(pairs), carried, advice)
         self.clear()
         self.join = join
-        self.changes = self.columns.add_to(to_change_table([(1, pairs)], *join.sets), rows)
+        self.changes = self.columns.add_to(to_change_table([(1, pairs)], *join.sets), carried)
         return self.changes
 
     def update(
@@ -467,9 +467,7 @@ class MovingJoin:
         if table is None or not self.columns.of[name] or rows.removed.all():
             return rows
         n = len(table.find_ids())
-        return replace(
-            rows, carried=self.columns.read_rows(table.frame, name, n, len(rows) - n, self.carried_of(name))
-        )
+        return replace(rows, carried=self.columns.read_rows(table.frame, name, n, len(rows) - n, self.carried_of(name)))
 
     def carried_of(self, name: str) -> CarriedRows | None:
         """The carried columns of a set so far."""

@@ -132,8 +132,8 @@ class ZoneJoin(MovingJoin):
         has_time = self.time is not None or time is not None or len(a)
         if self.version == self.zones.version or not has_time:
             return a, b
-        known = None if self.join is None else self.join.b
-        return a, read_changes(self.zones, self.version, known, metadata=self.columns.of["b"])
+        known_zones = None if self.join is None else self.join.b
+        return a, read_changes(self.zones, self.version, known_zones, metadata=self.columns.of["b"])
 
 
 class ZoneMonitor:

@@ -27,7 +27,7 @@ class JoinedRows:
     def nbytes(self) -> int:
         return self.queries.nbytes + sum(rows.nbytes for rows in self.rows)
 
-    def take(self, kept: NDArray[Any]) -> JoinedRows:
+    def take(self, kept: NDArray[Any] | slice) -> JoinedRows:
         return JoinedRows(self.queries[kept], [rows[kept] for rows in self.rows])
 
     @staticmethod
