@@ -622,3 +622,46 @@ def test_bands_in_spark_give_the_same(spark, run, tmp_path, report):
     assert code == 0, err
     assert sorted(out.splitlines()) == sorted(run(*join_bands(tmp_path, "--report", report))[1].splitlines())
     assert err.startswith("vedette: 2 left rows, 2 right rows, ")
+
+
+@pytest.mark.parametrize("more", [(), pytest.param(("--spark",), marks=pytest.mark.full)], ids=str)
+def test_pairs_have_the_columns_that_were_asked_for(tmp_path, run, more):
+    left, right = write_rows(tmp_path / "left.csv", LEFT), write_rows(tmp_path / "right.csv", RIGHT)
+    queries = write_queries(tmp_path / "queries.csv")
+    files = ("--left", left, "--right", right, "--queries", queries, *TIMED)
+    code, out, err = run("join", *files, "--column", "price", "--column", "left=symbol", *more)
+    assert code == 0, err
+    names, *lines = (line.split(",") for line in out.replace('"', "").splitlines())
+    assert names == ["query", "left", "right", "left_price", "left_symbol", "right_price", "event_id"]
+    assert sorted(tuple(line[:3]) for line in lines) == PAIRS
+    prices = {row[0]: row[1:3] for row in (*LEFT, *RIGHT)}
+    for _, one, other, left_price, symbol, right_price, event_id in lines:
+        assert (symbol, float(left_price), float(right_price)) == (*prices[one], prices[other][1])
+        assert len(event_id) == 32
+
+
+def test_pairs_of_bands_have_columns_also_of_values_that_are_replaced(tmp_path, run):
+    names = ("id", "value", "city")
+    left = write_rows(tmp_path / "left.csv", [("a", 1.0, "Oslo"), ("b", 9.0, "Rome")], names)
+    right = write_rows(tmp_path / "right.csv", [("x", 50.0, "no"), ("y", 1.5, "Bonn"), ("x", 9.5, "Lima")], names)
+    bands = write_queries(tmp_path / "bands.csv", [("near", -1, 1)], ("id", "low", "high"))
+    files = ("--left", left, "--right", right, "--bands", bands, "--column", "city", "--known-id", "replace")
+    code, out, err = run("join", *files)
+    assert code == 0, err
+    assert sorted(out.replace('"', "").splitlines()[1:]) == ["near,a,y,Oslo,Bonn", "near,b,x,Rome,Lima"]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--column", "prise"), "'prise', which is not a column of the rows"),
+        (("--column", "lft=price"), "--column names an unknown stream 'lft'; the streams are: left, right"),
+        (("--column", "price", "--column", "price"), "asked for twice"),
+    ],
+)
+def test_columns_that_do_not_exist_are_refused(tmp_path, run, more, message):
+    left, right = write_rows(tmp_path / "left.csv", LEFT), write_rows(tmp_path / "right.csv", RIGHT)
+    files = ("--left", left, "--right", right, "--queries", write_queries(tmp_path / "queries.csv"), *TIMED)
+    code, out, err = run("join", *files, *more)
+    assert (code, out) == (2, "")
+    assert message in err

@@ -457,3 +457,21 @@ def test_an_error_in_spark_is_one_sentence(spark, run, tmp_path):
     assert (code, err.count("\n")) == (2, 1)
     assert "'id'" in err
     assert not (tmp_path / "o.csv").exists()
+
+
+@pytest.mark.parametrize("more", [(), ("--at", "30"), pytest.param(("--spark",), marks=pytest.mark.full)], ids=str)
+def test_changes_and_pairs_have_the_columns_that_were_asked_for(tmp_path, run, more):
+    names = (*NAMES, "flag")
+    vessels = [(*row, f"{row[0]} {row[1]}") for row in VESSELS]
+    a = write_rows(tmp_path / "a.csv", vessels, names)
+    b = write_rows(tmp_path / "b.csv", STORMS)
+    code, out, err = run("moving", "--a", a, "--b", b, *EVERY, "--column", "a=flag", "--column", "b=time", *more)
+    assert code == 0, err
+    lines = list(csv.DictReader(io.StringIO(out)))
+    assert lines
+    flags = {(line.get("sign"), line["a_flag"], line["b_time"]) for line in lines}
+    if "--at" in more:
+        assert flags == {(None, "Ada 20", "0")}
+    else:
+        assert {("1", "Ada 0", "0"), ("-1", "Ada 0", "0"), ("1", "Ada 20", "0")} <= flags
+        assert {("1", "Bob 3", "25"), ("-1", "Bob 3", "25")} <= flags

@@ -20,7 +20,8 @@ def box(low: float) -> dict[str, float]:
 
 def opened(registry: vd.Registry, version: int, name: str = "zones") -> dict[Any, list[float]]:
     """The zones of the compiled set at a version."""
-    ids, sides = registry.follow(name).open(version).read_active()
+    active = registry.follow(name).open(version).read_active()
+    ids, sides = active.ids, active.sides
     return dict(zip(ids.tolist(), sides.tolist(), strict=True))
 
 
@@ -145,7 +146,8 @@ def test_the_compiled_set_has_the_zones_of_each_version(
     for version in (0, 7, 21, 22, 40):
         assert opened(reader, version) == states[version]
     registry.follow("zones").advance(kept, 40)
-    ids, sides = kept.read_active()
+    active = kept.read_active()
+    ids, sides = active.ids, active.sides
     assert dict(zip(ids.tolist(), sides.tolist(), strict=True)) == states[40]
     assert registry.verify("zones") == []
 

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vedette.operators.side_columns import find_distinct
+
 Documents = list[dict[str, Any]]
 
 
@@ -22,8 +24,8 @@ def find_metadata(
     """
     if not names:
         return {}
-    distinct, codes = np.unique(queries, return_inverse=True)
-    columns, indices = to_columns(names, metadata_at(distinct)), pa.array(codes.reshape(-1).astype(np.int32))
+    distinct, codes = find_distinct(queries, int(queries.max(initial=-1)) + 1)
+    columns, indices = to_columns(names, metadata_at(distinct.astype(np.int32))), pa.array(codes)
     return {name: column.take(indices) for name, column in columns.items()}
 
 

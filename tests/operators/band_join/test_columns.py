@@ -237,7 +237,10 @@ def test_large_columns_count_for_the_limit_of_an_answer(set_limits):
     [
         ({"columns": "note"}, "columns must be a list of names"),
         ({"columns": ["note", "Note"]}, "names 'Note', which is asked for twice"),
-        ({"columns": {"left": ["a"], "rigth": ["b"]}}, "unknown side 'rigth'; the sides are: left, right; did you mean"),
+        (
+            {"columns": {"left": ["a"], "rigth": ["b"]}},
+            "unknown side 'rigth'; the sides are: left, right; did you mean",
+        ),
         ({"columns": {"left": [3]}}, "it contains 3"),
         ({"columns": ["note"], "report": "queries"}, "with report='queries' there are no pairs"),
         ({"columns": ["note"], "metadata": ["left_note"]}, "metadata names 'left_note'"),

@@ -98,7 +98,8 @@ def test_changes_since_a_version_are_the_difference_of_the_zones_then_and_now(hi
             change(zones, [(str(name) if is_text else name, box)])
             if is_saved:
                 zones = pickle.loads(pickle.dumps(zones))
-            found, boxes = zones.read_active()
+            active = zones.read_active()
+            found, boxes = active.ids, active.sides
             states += [dict(zip(found.tolist(), map(tuple, boxes), strict=True))] * (zones.version - len(states) + 1)
     assert len(states) == zones.version + 1
     now = states[-1]
@@ -232,7 +233,8 @@ def test_removed_zones_are_dropped_once_they_are_many():
     zones.add_many(ids, x_low=ids, x_high=ids + 1, y_low=0, y_high=1)
     zones.remove_many(ids[: 2 * FEW_REMOVED])
 
-    found, boxes = zones.read_active()
+    active = zones.read_active()
+    found, boxes = active.ids, active.sides
 
     assert found.tolist() == ids[2 * FEW_REMOVED :].tolist() == boxes[:, 0].tolist()
     assert len(zones.ids) == FEW_REMOVED
@@ -250,7 +252,8 @@ def test_changes_of_a_registry_are_applied_and_files_keep_versions(tmp_path):
     again = ZoneSet.load(tmp_path / "zones")
 
     assert (again.version, again.history_mark(5), len(again)) == (6, 50, 1)
-    ids, boxes = again.read_active()
+    active = again.read_active()
+    ids, boxes = active.ids, active.sides
     assert (ids.to_pylist(), boxes.tolist()) == (["b"], [[1.0, 3.0, 1.0, 3.0]])
     again.add("c", **sides((0, 1), (0, 1)))
     assert len(again) == 2

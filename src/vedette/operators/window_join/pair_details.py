@@ -72,9 +72,9 @@ class StepDetails:
         }
 
     def _make_ids(self, pairs: JoinedRows, ids: Sequence[Column]) -> pa.LargeStringArray:
-        queries, places = np.unique(pairs.queries, return_inverse=True)
+        queries, places = find_distinct(pairs.queries, len(self._queries.ids))
         names = self._queries.ids.take(pa.array(queries))
-        parts = [(hash_items(names, self._queries.revisions_at(queries)), places.reshape(-1))]
+        parts = [(hash_items(names, self._queries.revisions_at(queries.astype(np.int32))), places)]
         for rows, times, column in zip(pairs.rows, self._times, ids, strict=True):
             distinct, places = find_distinct(rows, len(times))
             parts.append((hash_items(pa.array(column.take(distinct).values), times[distinct]), places))
