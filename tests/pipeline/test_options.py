@@ -25,6 +25,8 @@ OPTIONS = (
     "margin",
     "cross",
     "event_id",
+    "columns",
+    "metadata",
     "cooldown",
     "once",
     "held_back",
@@ -59,6 +61,7 @@ OPERATORS: dict[str, dict[str, Any]] = {
 MISSING = {
     "shards": ("python", "zones", "cli"),  # one process has one
     "layout": ("python", "cli"),  # the same
+    "metadata": ("cli",),  # of `vedette moving`: two files of objects have no queries
 }
 
 

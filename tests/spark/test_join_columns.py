@@ -165,7 +165,7 @@ def test_affected_queries_have_metadata_once_per_micro_batch(spark):
 def test_columns_that_do_not_fit_are_refused(spark):
     bands = vd.BandQuerySet()
     frame = spark.createDataFrame([(1, 2.0, [1])], "id bigint, value double, list array<int>")
-    with pytest.raises(RowError, match="'lst' is not a column of the left DataFrame; .*did you mean 'list'"):
+    with pytest.raises(RowError, match=r"'lst' is not a column of the left DataFrame; .*did you mean 'list'"):
         vs.band_join(frame, frame, bands, columns=["lst"])
     with pytest.raises(RowError, match="names 'list', which is array<int>"):
         vs.band_join(frame, frame, bands, columns={"right": ["list"]})

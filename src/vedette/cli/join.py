@@ -95,7 +95,7 @@ def join(
     max_state_rows: Annotated[
         int | None, typer.Option(metavar="NUMBER", help="Stop before more rows are kept", show_default="no limit")
     ] = None,
-    carried: Annotated[
+    columns: Annotated[
         list[str] | None,
         typer.Option(
             "--column",
@@ -141,7 +141,7 @@ def join(
     from vedette.cli.jobs.streams import read_carried, read_options, read_streams
 
     files = read_streams(left, right, stream or [])
-    columns = read_options(
+    by_role = read_options(
         list(files),
         time=(time, left_time, right_time),
         id=(id_, left_id, right_id),
@@ -152,7 +152,7 @@ def join(
         rows=(rows, None, None),
     )
     more: dict[str, Any] = {"time_zone": time_zone, "skip_bad": skip_bad, "spark": spark, "quiet": quiet}
-    details = {"columns": read_carried(list(files), carried), "metadata": metadata or None}
+    details = {"columns": read_carried(list(files), columns), "metadata": metadata or None}
     if (queries is None) == (bands is None):
         raise QueryError("a join needs either --queries or --bands; give one of them")
     if bands is not None:
@@ -165,7 +165,7 @@ def join(
         }
         if event_id is not None:
             raise QueryError("--event-id is for joins of --queries; pairs of bands are changes and have no ids")
-        return join_bands(files, bands, out, columns, options, **more)
+        return join_bands(files, bands, out, by_role, options, **more)
     assert queries is not None
     options = {"late": late, "max_state_rows": max_state_rows, "event_id": event_id, **details}
-    return join_files(files, queries, out, columns, options, **more)
+    return join_files(files, queries, out, by_role, options, **more)

@@ -192,7 +192,8 @@ def test_metadata_survives_a_file_and_many_changes():
     join.insert(left={"id": [1], "value": [0.0]})
     found = {line["query"]: line["n"] for line in join.insert(right={"id": [1], "value": [0.0]}).to_pylist()}
     assert found == {number: str(number if number % 2 else -number) for number in range(20, 30)}
-    assert b'"n"' in copy.to_bytes() and b'"n"' not in copy.without_metadata().to_bytes()
+    assert b'"n"' in copy.to_bytes()
+    assert b'"n"' not in copy.without_metadata().to_bytes()
 
 
 def test_unknown_ids_have_no_columns():
@@ -254,7 +255,7 @@ def test_invalid_options_are_refused(options, message):
 
 def test_rows_that_lack_a_column_are_refused_and_change_nothing():
     _, join = near(columns=["note"])
-    with pytest.raises(RowError, match="left rows: columns names 'note', .*did you mean 'notes'"):
+    with pytest.raises(RowError, match=r"left rows: columns names 'note', .*did you mean 'notes'"):
         join.insert(left={"id": [1], "value": [1.0], "notes": ["a"]})
     with pytest.raises(RowError, match="right rows: there are 1 ids but 2 values of 'note'"):
         join.insert(right={"id": [1], "value": [1.0], "note": ["a", "b"]})

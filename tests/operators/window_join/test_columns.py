@@ -100,7 +100,8 @@ def test_a_step_of_several_parts_carries_rows_that_have_expired_since(monkeypatc
     rows, pairs = make_rows(random_, 80), make_set()
     join = pairs.window(**ROLES, columns=["note"])
     found = join.step(**to_tables(rows)).to_pylist()
-    assert found and len({line["event_id"] for line in found}) == len(found)
+    assert found
+    assert len({line["event_id"] for line in found}) == len(found)
     assert all(line[f"{side}_note"] == {"of": line[side]} for line in found for side in ("left", "right"))
 
 
@@ -218,7 +219,7 @@ def test_names_of_two_streams_that_collide_are_refused():
 
 def test_rows_that_lack_a_column_are_refused_and_change_nothing():
     join = make_set().window(**ROLES, columns=["note"])
-    with pytest.raises(RowError, match="left rows: columns names 'note', .*did you mean 'notes'"):
+    with pytest.raises(RowError, match=r"left rows: columns names 'note', .*did you mean 'notes'"):
         join.step(left={"id": ["a"], "x": [0.0], "at": [1], "notes": ["a"]})
     with pytest.raises(RowError, match="id 'id' is null"):
         join.step(left={"id": pa.array([None], pa.string()), "x": [0.0], "at": [1], "note": ["a"]})
