@@ -20,7 +20,7 @@ def border():
 def window_join():
     joins = vd.JoinQuerySet(left="k string, x double, t bigint", right="k string, x double, t bigint")
     joins.add("near", "left.k = right.k", rows=5)
-    monitor = joins.window(left_time="t", right_time="t", left_id="k")
+    monitor = joins.window(left_time="t", right_time="t", left_id="k", columns={"left": ["x"]})
     monitor.step(left=ROWS, right=ROWS)
     return monitor
 
@@ -28,13 +28,13 @@ def window_join():
 def band_join():
     bands = vd.BandQuerySet()
     bands.add("close", -1.0, 1.0)
-    monitor = bands.monitor()
+    monitor = bands.monitor(columns={"left": ["value"]})
     monitor.insert(left={"id": ["a", "b"], "value": [1.0, 2.0]}, right={"id": [7, 8], "value": [1.0, 5.0]})
     return monitor
 
 
 def moving_join():
-    moving = vd.MovingJoin(60)
+    moving = vd.MovingJoin(60, columns={"b": ["x_low"]})
     moving.load(a=OBJECTS, b=OBJECTS, time=0.0)
     return moving
 

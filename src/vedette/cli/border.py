@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from vedette.cli.options import (
+    EventIdOption,
+    MetadataOption,
     OutOption,
     QueriesOption,
     QuietOption,
@@ -93,23 +95,8 @@ def border(
             show_default="if some can be",
         ),
     ] = None,
-    metadata: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metadata",
-            metavar="NAME",
-            help="Write this field of the query's metadata; several times for several fields",
-            show_default="none",
-        ),
-    ] = None,
-    event_id: Annotated[
-        bool | None,
-        typer.Option(
-            "--event-id/--no-event-id",
-            help="Write a stable id of each event",
-            show_default="with --column or --metadata",
-        ),
-    ] = None,
+    metadata: MetadataOption = None,
+    event_id: EventIdOption = None,
     spark: SparkOption = False,
     time_zone: ZoneOption = "UTC",
     skip_bad: SkipBadOption = False,

@@ -7,7 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from vedette.cli.options import FROM_ROWS, OutOption, QuietOption, SkipBadOption, SparkOption, ZoneOption
+from vedette.cli.options import (
+    FROM_ROWS,
+    EventIdOption,
+    MetadataOption,
+    OutOption,
+    QuietOption,
+    SkipBadOption,
+    SparkOption,
+    ZoneOption,
+)
 from vedette.errors import QueryError
 
 _PANEL = "The same for one stream"
@@ -104,23 +113,8 @@ def join(
             show_default="none",
         ),
     ] = None,
-    metadata: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metadata",
-            metavar="NAME",
-            help="Write this field of the query's metadata; several times for several fields",
-            show_default="none",
-        ),
-    ] = None,
-    event_id: Annotated[
-        bool | None,
-        typer.Option(
-            "--event-id/--no-event-id",
-            help="For joins: write a stable id of each pair",
-            show_default="with --column or --metadata",
-        ),
-    ] = None,
+    metadata: MetadataOption = None,
+    event_id: EventIdOption = None,
     out: OutOption = None,
     spark: SparkOption = False,
     time_zone: ZoneOption = "UTC",

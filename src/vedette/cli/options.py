@@ -44,6 +44,23 @@ OutOption = Annotated[
     typer.Option("-o", "--output", metavar="FILE", help="Output file: .csv, .jsonl or .parquet", show_default=STDOUT),
 ]
 SparkOption = Annotated[bool, typer.Option("--spark", help="Run in a local Spark session")]
+MetadataOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metadata",
+        metavar="NAME",
+        help="Write this field of the query's metadata; several times for several fields",
+        show_default="none",
+    ),
+]
+EventIdOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--event-id/--no-event-id",
+        help="Write a stable id of each event, or of each pair of a join of queries",
+        show_default="with --column or --metadata",
+    ),
+]
 
 
 def written_to(out: Path | None) -> str:

@@ -464,7 +464,7 @@ class MovingJoin:
 
     def _with_carried(self, rows: MovingRows, table: MovingTable | None, name: str) -> MovingRows:
         """The rows, with the columns that answers carry. Rows that only remove objects need none."""
-        if table is None or not self.columns.of[name] or rows.removed.all():
+        if table is None or not self.columns.of[name] or (len(rows) and rows.removed.all()):
             return rows
         n = len(table.find_ids())
         return replace(rows, carried=self.columns.read_rows(table.frame, name, n, len(rows) - n, self.carried_of(name)))
