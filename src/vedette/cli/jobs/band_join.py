@@ -133,7 +133,8 @@ def _to_answer(found: pa.Table, seen: set[str | int], job: Job, header: pa.Recor
     """Pairs without their sign, because none is retracted; a query is reported once."""
     if job.options["report"] == "queries":
         queries = found["query"].to_pylist()
-        found = found.take([place for place, query in enumerate(queries) if query not in seen])
+        new = [place for place, query in enumerate(queries) if query not in seen]
+        found = found.take(pa.array(new, pa.int64()))
         seen.update(queries)
     if found.num_rows:
         yield plain(found.select(header.schema.names)).cast(header.schema)
