@@ -186,7 +186,7 @@ def test_band_joins_continue_in_another_number_of_shards(counts):
     ]
 
     def step(monitor, sides, everything, label):
-        left, right = (band_join._to_rows(sides[side]) if side in sides else None for side in range(2))
+        left, right = (band_join._to_rows(sides[side], side, monitor) if side in sides else None for side in range(2))
         tables = monitor.step_read(left, right, max_bytes=1 << 20, sides_reported=[])
         return [tuple(row.values()) for table in tables for row in table.to_pylist()]
 

@@ -127,7 +127,8 @@ class StringAxis:
 
     def locate_cuts(self, column: Column) -> Cells:
         """As `locate`, for an axis whose gaps do not matter: a string that equals no cut has the first one."""
-        found = find_strings(*string_buffers(column.values), self.offsets, self.data, self.slots)
+        offsets, data = string_buffers(column.values)
+        found = find_strings(offsets, data, self.offsets, self.data, self.slots)
         return _mark_nulls(np.maximum(2 * found + 1, 0), column, self.n_cells)
 
     def validate(self) -> None:
