@@ -2,6 +2,8 @@
 
 VedetteError
 ├── QueryError       a query's text, box or id is invalid, or an option of an operator
+│   ├── UnknownQueryError    no query has this id
+│   └── ExistingQueryError   another query has this id
 ├── SchemaError      a schema is invalid, or names an unknown type
 ├── RowError         rows lack a field, or have it in a type that does not fit the schema
 ├── AnswerError      an answer would exceed the setting max_answer_bytes; nothing has changed
@@ -10,7 +12,9 @@ VedetteError
 ├── PipelineError    Spark cannot run the transform: no Java, another time zone, a worker without Vedette
 ├── MissingPackageError    an optional package is not installed; also an ImportError
 └── RegistryError    a registry or its database refuses: unknown set, locked, read-only, unreachable, too new
-    └── ConflictError    another writer changed the set first
+    ├── ConflictError    another writer changed the set first
+    ├── UnknownSetError  no set has this name
+    └── ExistingSetError another set has this name
 """
 
 from __future__ import annotations
@@ -119,6 +123,14 @@ class QueryError(VedetteError, ValueError):
         return shortened(f"{self.reason}\n{_underline(self.text, self.position, self.end)}", MOST_SHOWN)
 
 
+class UnknownQueryError(QueryError):
+    """No query of the set has this id."""
+
+
+class ExistingQueryError(QueryError):
+    """A query of the set already has this id."""
+
+
 class SchemaError(VedetteError, ValueError):
     """A schema is invalid."""
 
@@ -173,6 +185,14 @@ class RegistryError(VedetteError, RuntimeError):
 
 class ConflictError(RegistryError):
     """The set is not at the version that a change expects."""
+
+
+class UnknownSetError(RegistryError):
+    """No set of the registry has this name."""
+
+
+class ExistingSetError(RegistryError):
+    """A set of the registry already has this name."""
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

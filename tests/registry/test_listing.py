@@ -61,6 +61,32 @@ def test_a_prefix_finds_the_ids_that_begin_with_it(alerts: vd.Registry) -> None:
     assert ids(alerts.list("alerts", prefix="a", after="a_b", limit=1)) == ["ab"]
 
 
+def test_search_finds_characters_of_texts_in_any_case(alerts: vd.Registry) -> None:
+    alerts.add("alerts", "search-a", "price < 77.125")
+    alerts.add("alerts", "search-b", "CAST(price AS STRING) = '100%_x'")
+
+    def found(search: str) -> list[Any]:
+        return [query.id for query in alerts.list("alerts", search=search)]
+
+    assert found("77.125") == ["search-a"]
+    assert found("'100%_X") == ["search-b"]
+    assert found("1%x") == []
+    with pytest.raises(vd.QueryError, match="search must be characters of a query's text"):
+        alerts.list("alerts", search="\0")
+
+
+def test_a_version_has_the_author_of_its_change(alerts: vd.Registry) -> None:
+    with alerts.change("alerts", author="ann (1)") as change:
+        change.add("by-ann", "price < 1")
+    alerts.add("alerts", "by-nobody", "price < 2")
+    version = alerts.set("alerts").version
+
+    assert alerts.authors("alerts", [version - 1, version]) == {version - 1: "ann (1)"}
+    assert alerts.count_by_author("alerts", "ann (1)") == 1
+    alerts.remove("alerts", "by-ann")
+    assert alerts.count_by_author("alerts", "ann (1)") == 0
+
+
 def test_metadata_finds_equal_values_of_equal_type(alerts: vd.Registry) -> None:
     values = [
         {"k": 1},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -152,17 +152,19 @@ class Registry:
         force: bool = False,
         sample: Any = None,
         max_match_share: Any = None,
+        author: str | None = None,
     ) -> int:
         """Change the schema of a set; returns the version from which it applies. A window join takes a dict by stream.
 
         If active queries are invalid under the new schema, RegistryError is raised and lists them as `broken`. With
         `force`, those queries are parked instead. An invalid sample is also an error, unless `force` is set.
 
-        A separate call changes the `sample` or the `max_match_share`; max_match_share="none" clears both.
+        A separate call changes the `sample` or the `max_match_share`; max_match_share="none" clears both. `author` is
+        recorded with the version.
         """
         info = self.set(name)
         if sample is None and max_match_share is None:
-            return alteration.alter_set(self._database, info, schema, time_zone, force)
+            return alteration.alter_set(self._database, info, schema, time_zone, force, author)
         if schema is not None or time_zone is not None:
             raise RegistryError(
                 "alter the schema and time zone in one call, and the sample and max_match_share in a second one"
@@ -174,9 +176,12 @@ class Registry:
     # Changes. Each is one transaction and creates one version, or raises and changes nothing. ConflictError is raised
     # if `expect_version` is given and the set is at another version.
 
-    def change(self, name: str, *, expect_version: int | None = None) -> Change:
-        """Several steps as one change: `with registry.change("alerts") as change:`, then change.add and others."""
-        return Change(self._database, self.set(name), expect_version)
+    def change(self, name: str, *, expect_version: int | None = None, author: str | None = None) -> Change:
+        """Several steps as one change: `with registry.change("alerts") as change:`, then change.add and others.
+
+        `author` is recorded with the version.
+        """
+        return Change(self._database, self.set(name), expect_version, author)
 
     def add(
         self,
@@ -249,6 +254,7 @@ class Registry:
         *,
         prefix: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        search: str | None = None,
         state: str = "active",
         after: str | int | None = None,
         limit: int | None = 100,
@@ -257,11 +263,14 @@ class Registry:
         """A page of queries in id order, beginning after the id `after`; with `limit=None` all of them.
 
         `state`: active, parked, removed or expired. `metadata`: names and values that a query's metadata must have.
+        `search`: characters that a query's text must contain, ignoring case.
         `at`: list the queries that were active at a version, so that all pages show the same version.
         """
 
         def find(connection: Connection, info: SetInfo) -> builtins.list[QueryInfo]:
-            return listing.list_queries(self._database, connection, info, prefix, metadata, state, after, limit, at)
+            return listing.list_queries(
+                self._database, connection, info, prefix, metadata, search, state, after, limit, at
+            )
 
         return self._look(name, find, ends_due=at is None)
 
@@ -286,6 +295,14 @@ class Registry:
     def marks(self, name: str, until: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The readable versions up to and including `until`, and the mark of each."""
         return reader.read_marks(self._database, name, until)
+
+    def authors(self, name: str, among: Iterable[int]) -> dict[int, str]:
+        """Who made each of these versions, as far as that is recorded."""
+        return self._look(name, lambda connection, info: reader.read_authors(connection, info, among), ends_due=False)
+
+    def count_by_author(self, name: str, author: str) -> int:
+        """The number of active queries whose last revision an author has made."""
+        return self._look(name, lambda connection, info: reader.count_by_author(connection, info, author))
 
     def schema_at(self, name: str, version: int) -> tuple[dict[str, str], str]:
         """The schemas by stream, and the time zone, at a version."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from vedette.cli.query.records import columns_of, to_record
+from vedette.cli.query.records import columns_of
 from vedette.cli.records import Answer, print_records
 from vedette.errors import FileError
 from vedette.files.answers import open_answer
@@ -21,6 +21,7 @@ from vedette.files.rows import format_of
 from vedette.queries.query_options import OPTIONS
 from vedette.registry.forms import BAND, ZONE
 from vedette.registry.kinds import KINDS
+from vedette.registry.records import query_record
 from vedette.registry.write.records import has_options
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def _print_tables(pages: Iterator[list[QueryInfo]], info: SetInfo) -> None:
 
 def _records(page: list[QueryInfo], info: SetInfo) -> list[dict[str, Any]]:
     """Queries as other commands print them, in the columns of a file."""
-    return [{name: record[name] for name in _columns(info)} for record in (to_record(query, info) for query in page)]
+    return [{name: record[name] for name in _columns(info)} for record in (query_record(query, info) for query in page)]
 
 
 def _columns(info: SetInfo) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import typer
 
 from vedette.cli.option_groups import with_groups
 from vedette.cli.query.inputs import read_metadata
-from vedette.cli.query.records import columns_of, to_record
+from vedette.cli.query.records import columns_of
 from vedette.cli.records import Answer, print_records
 from vedette.cli.set_options import ChosenSet, read_id
 from vedette.errors import count
@@ -31,6 +31,8 @@ def list_(
     answer: Answer,
 ) -> str:
     """List queries in the order of their ids, one page at a time."""
+    from vedette.registry.records import query_record
+
     opened, info = chosen.open()
     found = opened.list(
         info.name,
@@ -41,7 +43,7 @@ def list_(
         limit=limit,
     )
     columns = (*columns_of(info), "metadata", "expires_at", "added")
-    print_records([to_record(query, info) for query in found], columns, answer.form)
+    print_records([query_record(query, info) for query in found], columns, answer.form)
     if len(found) == limit and answer.form == "table":
         print(f"more queries may follow; list them with --after {found[-1].id}", file=sys.stderr)
     return f"{count(len(found), 'query', 'queries')} of set {info.name!r}"

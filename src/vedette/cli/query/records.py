@@ -1,11 +1,10 @@
-"""Queries of a registry as commands print them."""
+"""The columns of a registry's queries in files and tables."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vedette.registry.read.query_info import QueryInfo
     from vedette.registry.read.set_info import SetInfo
 
 
@@ -15,23 +14,3 @@ def columns_of(info: SetInfo) -> tuple[str, ...]:
 
     written = KINDS[info.kind].form.written
     return ("id", *written[: 2 * info.dimensions]) if info.dimensions else ("id", *written)
-
-
-def to_record(query: QueryInfo, info: SetInfo) -> dict[str, Any]:
-    """A query with the column names of files."""
-    from vedette.queries.query_options import OPTIONS
-    from vedette.registry.kinds import KINDS
-    from vedette.registry.write.records import has_options
-
-    return {
-        "id": query.id,
-        **KINDS[info.kind].form.to_record(query),
-        **({name: query.options.get(name) for name in OPTIONS} if has_options(info.kind) else {}),
-        "state": query.state,
-        "metadata": query.metadata,
-        "expires_at": query.expires_at,
-        "added": query.added_version,
-        "removed": query.removed_version,
-        "created_at": query.created_at,
-        "ended_at": query.ended_at,
-    }

@@ -9,7 +9,6 @@ import typer
 from vedette.cli.option_groups import with_groups
 from vedette.cli.records import Answer, print_record
 from vedette.cli.set.options import NameArgument, SampleOptions, SchemaOptions
-from vedette.cli.set.records import to_record
 from vedette.cli.set_options import RegistryOption, open_registry
 from vedette.errors import SchemaError
 
@@ -30,6 +29,8 @@ def alter(
 
     Or change the sample or the share for new queries: `--max-match-share none` clears both.
     """
+    from vedette.registry.records import set_record
+
     opened = open_registry(registry)
     schema, streams = schemas.schema, schemas.by_stream()
     changes = guard.read(opened.set(name).read_schema())
@@ -43,5 +44,5 @@ def alter(
     else:
         opened.alter(name, schema if schema is not None else streams, force=force)
     info = opened.set(name)
-    print_record(to_record(info), answer.form)
+    print_record(set_record(info), answer.form)
     return f"altered set {name!r}, version {info.version}"

@@ -11,7 +11,6 @@ from vedette.cli.option_groups import with_groups
 from vedette.cli.options import ZoneOption
 from vedette.cli.records import Answer, print_record
 from vedette.cli.set.options import NameArgument, SampleOptions, SchemaOptions
-from vedette.cli.set.records import to_record
 from vedette.cli.set_options import RegistryOption, open_registry
 from vedette.errors import SchemaError
 
@@ -43,6 +42,7 @@ def create(
 ) -> str:
     """Create a set. Add queries with `vedette query add` and `vedette query import`."""
     from vedette.data.schema import Schema
+    from vedette.registry.records import set_record
 
     opened = open_registry(registry, create=True)
     options: dict[str, Any] = {} if schemas.schema is None else {"schema": schemas.schema}
@@ -55,5 +55,5 @@ def create(
         options["windows"] = windows
     options |= guard.read(None if schemas.schema is None else Schema.parse(schemas.schema))
     opened.create(name, kind=kind, time_zone=time_zone, ids=ids, dimensions=dimensions, **options)
-    print_record(to_record(opened.set(name)), answer.form)
+    print_record(set_record(opened.set(name)), answer.form)
     return f"created set {name!r}"

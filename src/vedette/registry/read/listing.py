@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, cast, func, lite
 from sqlalchemy.dialects.postgresql import JSONB
 
 from vedette.data.ids import INTEGER, STRING
-from vedette.errors import QueryError, RegistryError, nearest, shown
+from vedette.errors import QueryError, RegistryError, UnknownQueryError, nearest, shown
 from vedette.registry.read.query_info import ACTIVE, EXPIRED, PARKED, REMOVED, QueryInfo
 from vedette.registry.read.reader import check_version, plain_version
 from vedette.registry.read.set_info import SetInfo
@@ -28,7 +28,7 @@ def get_query(connection: Connection, info: SetInfo, query_id: Any) -> QueryInfo
     """The active or parked revision of a query."""
     last = get_history(connection, info, query_id)[-1]
     if last.state not in (ACTIVE, PARKED):
-        raise QueryError(
+        raise UnknownQueryError(
             f"no query {query_id!r} in set {info.name!r}: it was {last.state} with version {last.removed_version}"
         )
     return last
@@ -43,7 +43,7 @@ def get_history(connection: Connection, info: SetInfo, query_id: Any) -> list[Qu
         for state in (revisions.c.removed.is_not(None), revisions.c.removed.is_(None)):
             found += connection.execute(select(revisions).where(is_it, state).order_by(revisions.c.removed)).all()
     if not found:
-        raise QueryError(f"no query {query_id!r} in set {info.name!r}, and its history has none either")
+        raise UnknownQueryError(f"no query {query_id!r} in set {info.name!r}, and its history has none either")
     return [QueryInfo.of(revision) for revision in found]
 
 
@@ -67,6 +67,7 @@ def list_queries(
     info: SetInfo,
     prefix: str | None,
     metadata: Mapping[str, Any] | None,
+    search: str | None,
     state: str,
     after: Any,
     limit: int | None,
@@ -87,6 +88,8 @@ def list_queries(
         wanted.append(column > last)
     for name, value in (metadata or {}).items():
         wanted.append(_has_metadata(database, name, value))
+    if search is not None:
+        wanted.append(_has_text(search))
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
         raise RegistryError(f"limit must be an integer of at least 0, or None for all; got {shown(limit)}")
     most = None if limit is None else min(limit, LARGEST)
@@ -146,6 +149,13 @@ def _has_prefix(info: SetInfo, column: Any, prefix: str) -> list[ColumnElement[b
         following = ord(end[-1]) + 1
         bounds.append(column < end[:-1] + chr(0xE000 if 0xD800 <= following < 0xE000 else following))
     return bounds
+
+
+def _has_text(search: Any) -> ColumnElement[bool]:
+    """Whether a query's text contains these characters, ignoring case."""
+    if not is_text(search):
+        raise QueryError(f"search must be characters of a query's text; got {shown(search)}")
+    return revisions.c.text.icontains(search, autoescape=True)
 
 
 def _has_metadata(database: Database, name: str, value: Any) -> ColumnElement[bool]:

@@ -7,7 +7,7 @@ the pieces together are exactly that version.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from sqlalchemy import (
     Double,
     Text,
     cast,
+    func,
     literal_column,
     null,
     select,
@@ -40,6 +41,9 @@ _UNKNOWN = (
     "the changes of set {!r} since version {} are unknown: the version is forgotten, or the database was restored to "
     "an older state; open the set again"
 )
+
+
+_SELECT_AUTHORS = select(versions.c.version, versions.c.author)
 
 
 class HistoryError(RegistryError):
@@ -173,6 +177,20 @@ def read_schema_at(database: Database, name: str, version: int) -> tuple[dict[st
         return json.loads(text), time_zone
 
     return database.read(read)
+
+
+def read_authors(connection: Connection, info: SetInfo, among: Iterable[int]) -> dict[int, str]:
+    """The authors of these versions, as far as they are recorded."""
+    chosen = versions.c.set_id == info.row, versions.c.version.in_(list(among)), versions.c.author.is_not(None)
+    return {int(version): author for version, author in connection.execute(_SELECT_AUTHORS.where(*chosen))}
+
+
+def count_by_author(connection: Connection, info: SetInfo, author: str) -> int:
+    """The number of active revisions that an author has made."""
+    is_same = (versions.c.set_id == revisions.c.set_id) & (versions.c.version == revisions.c.added)
+    own = revisions.c.set_id == info.row, revisions.c.removed.is_(None), versions.c.author == author
+    counted = select(func.count()).select_from(revisions).join(versions, is_same).where(*own)
+    return int(connection.scalar(counted) or 0)
 
 
 def plain_version(version: Any) -> Any:

@@ -15,6 +15,7 @@ from vedette.registry.store.database import Database
 from vedette.registry.store.dead_letter_table import make_dead_letters
 from vedette.registry.store.first_tables import make_first_tables
 from vedette.registry.store.tables import migrations
+from vedette.registry.store.token_table import make_tokens
 
 _LOCK = 0x76656465747465  # "vedette": PostgreSQL's lock during migrations
 
@@ -22,6 +23,8 @@ STEPS: list[tuple[str, Callable[[Connection], None]]] = [
     ("the tables of a registry", make_first_tables),
     ("dead letters", make_dead_letters),
     ("options of queries", lambda connection: _add_column(connection, "vedette_revisions", "options TEXT")),
+    ("authors of versions", lambda connection: _add_column(connection, "vedette_versions", "author TEXT")),
+    ("tokens", make_tokens),
 ]
 
 

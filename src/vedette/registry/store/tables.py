@@ -90,6 +90,7 @@ versions = Table(
     Column("version", BigInteger, primary_key=True),
     Column("mark", BigInteger, nullable=False),  # random: identifies the history that a saved state belongs to
     Column("made_at", BigInteger, nullable=False),
+    Column("author", Text),  # who made it; null if unknown
 )
 
 revisions = Table(
@@ -164,6 +165,21 @@ dead_letters = Table(  # see vedette.delivery.dead_letters
     Column("task", Text, nullable=False),  # with stream and batch: the letters that are written together
 )
 Index("vedette_dead_letters_part", dead_letters.c.stream, dead_letters.c.batch)
+
+tokens = Table(  # see vedette.registry.tokens
+    "vedette_tokens",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("digest", Text, nullable=False),  # of the token, in hexadecimal
+    Column("sets", Text),  # JSON: names of sets; null: all
+    Column("owner", Text),
+    Column("max_queries", BigInteger),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger),
+    Column("revoked_at", BigInteger),
+)
 
 # All indexes but `added` are partial, so adding a query writes two entries: its id and its version.
 _ACTIVE = revisions.c.removed.is_(None)

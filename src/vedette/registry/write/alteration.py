@@ -30,16 +30,20 @@ _SHOWN = 10  # queries that an error lists
 Broken = dict[Any, tuple[int, QueryError]]  # by id: the version that added the query, and what is wrong
 
 
-def alter_set(database: Database, info: SetInfo, schema: Any, time_zone: str | None, force: bool) -> int:
+def alter_set(
+    database: Database, info: SetInfo, schema: Any, time_zone: str | None, force: bool, author: str | None = None
+) -> int:
     """Change the schema or time zone; returns the version from which it applies. What is not given does not change."""
     while True:
-        outcome = _alter(database, info, schema, time_zone, force)
+        outcome = _alter(database, info, schema, time_zone, force, author)
         if isinstance(outcome, int):
             return outcome
         info = outcome  # another process has altered the set since it was read
 
 
-def _alter(database: Database, info: SetInfo, schema: Any, time_zone: str | None, force: bool) -> int | SetInfo:
+def _alter(
+    database: Database, info: SetInfo, schema: Any, time_zone: str | None, force: bool, author: str | None
+) -> int | SetInfo:
     """The new version. If another process has changed the schema or time zone, the set as it is now."""
     wanted = read_given_schemas(info.kind, info.schema if schema is None else schema, {})
     zone = check_time_zone(info.time_zone if time_zone is None else time_zone)
@@ -71,7 +75,7 @@ def _alter(database: Database, info: SetInfo, schema: Any, time_zone: str | None
         if still and not force:
             listed = [(query_id, error) for query_id, (_, error) in still.items()]
             raise RegistryError(_explain(locked.info, listed), listed)
-        version = locked.advance(mark)
+        version = locked.advance(mark, author)
         if still:
             connection.execute(
                 update(revisions)

@@ -19,11 +19,14 @@ class Change:
     All texts and ids are checked together at the end. After an error the set is unchanged.
     """
 
-    def __init__(self, database: Database, info: SetInfo, expect_version: int | None = None) -> None:
+    def __init__(
+        self, database: Database, info: SetInfo, expect_version: int | None = None, author: str | None = None
+    ) -> None:
         self.version: int | None = None  # the new version, after `commit`
         self._database = database
         self._info = info
         self._expect_version = expect_version
+        self._author = author
         self._steps: list[Step] = []
 
     def __enter__(self) -> Change:
@@ -115,7 +118,7 @@ class Change:
         if not edit and self._expect_version is None:
             self.version = self._info.version
         else:
-            self.version = Writer(self._database, edit, self._expect_version).write(self._info)
+            self.version = Writer(self._database, edit, self._expect_version, self._author).write(self._info)
         self._steps = []
         return self.version
 

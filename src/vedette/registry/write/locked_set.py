@@ -61,11 +61,11 @@ class LockedSet:
         version = select(versions.c.version).where(versions.c.set_id == self.row, versions.c.mark == mark)
         return self.connection.scalar(version)
 
-    def advance(self, mark: int | None = None) -> int:
-        """Create a new version."""
+    def advance(self, mark: int | None = None, author: str | None = None) -> int:
+        """Create a new version. `author` is who changes the set, if that is known."""
         self.version += 1
         values = {"set_id": self.row, "version": self.version, "made_at": self.now, "mark": mark or new_mark()}
-        self.connection.execute(insert(versions).values(values))
+        self.connection.execute(insert(versions).values(**values, author=author))
         return self.version
 
     def end(self, *which: ColumnElement[bool], reason: str) -> int:

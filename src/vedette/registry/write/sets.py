@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, false, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from vedette.data.schema import Schema, check_time_zone
-from vedette.errors import RegistryError, SchemaError, nearest, shown
+from vedette.errors import ExistingSetError, RegistryError, SchemaError, UnknownSetError, nearest, shown
 from vedette.operators.window_join.query_set import JoinQuerySet
 from vedette.queries.selectivity import read_selectivity
 from vedette.registry.forms import WINDOWED_TEXT, ZONE
@@ -84,7 +84,7 @@ def create_set(
         made = database.read(lambda connection: find_set(database, connection, name))
         if made.uid == uid:  # an earlier attempt was committed, and only its answer was lost
             return made
-        raise RegistryError(f"set {name!r} already exists; use another name, or drop it first") from None
+        raise ExistingSetError(f"set {name!r} already exists; use another name, or drop it first") from None
 
 
 def _read_windows(kind: str, windows: str | None) -> str | None:
@@ -170,7 +170,7 @@ def find_set(database: Database, connection: Connection, which: str | SetInfo) -
         if names
         else "it has no sets yet; create one with `vedette set create`"
     )
-    raise RegistryError(f"no set {name!r} in the registry {database}; {hint}")
+    raise UnknownSetError(f"no set {name!r} in the registry {database}; {hint}")
 
 
 def drop_set(database: Database, info: SetInfo) -> list[str]:

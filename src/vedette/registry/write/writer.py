@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from vedette.data.ids import INTEGER
-from vedette.errors import ConflictError, QueryError, RegistryError
+from vedette.errors import ConflictError, ExistingQueryError, QueryError, RegistryError, UnknownQueryError
 from vedette.registry.read.query_info import ACTIVE, PARKED, REMOVED, REPLACED
 from vedette.registry.read.set_info import SetInfo
 from vedette.registry.store.database import Database
@@ -30,10 +30,11 @@ _MANY = 50_000  # new rows after which PostgreSQL's statistics are updated
 class Writer:
     """Writes one edit of one set."""
 
-    def __init__(self, database: Database, edit: Edit, expect_version: int | None) -> None:
+    def __init__(self, database: Database, edit: Edit, expect_version: int | None, author: str | None = None) -> None:
         self.database = database
         self.edit = edit
         self.expect_version = expect_version
+        self.author = author
 
     def write(self, info: SetInfo) -> int:
         """Write the edit; returns the new version. If an error is raised, nothing has changed."""
@@ -75,7 +76,7 @@ class Writer:
             if not self.edit:
                 return locked.version
             locked.end_due()
-            locked.advance(mark)
+            locked.advance(mark, self.author)
             replaced = self._end(locked)
             if len(self.edit.added.ids):
                 settings().check("max_queries", locked.n_active + len(self.edit.added.ids) + len(replaced.ids))
@@ -107,7 +108,7 @@ class Writer:
         edit = self.edit
         if len(edit.transient):
             for query_id in _ids_of(locked, revisions.c.removed.is_(None), locked.among(edit.transient)):
-                raise QueryError(why_not_added(query_id, ACTIVE, locked.info))
+                raise ExistingQueryError(why_not_added(query_id, ACTIVE, locked.info))
         parked = self._find_parked(locked) if locked.n_parked else set()
         replaced = self._fill(locked, edit.replaced)
         if parked:
@@ -166,7 +167,7 @@ class Writer:
         active = set(self.database.write(find))
         for query_id in self.edit.added.ids:
             if query_id in active:
-                raise QueryError(why_not_added(query_id, ACTIVE, info))
+                raise ExistingQueryError(why_not_added(query_id, ACTIVE, info))
         if not len(self.edit.added.ids):
             raise RegistryError(f"set {info.name!r} contains a query twice; run `vedette registry verify`")
 
@@ -189,7 +190,7 @@ def _check_known(info: SetInfo, ids: Sequence[Any], known: Container[Any]) -> No
     """Raise QueryError for the first unknown id."""
     for query_id in ids:
         if query_id not in known:
-            raise QueryError(f"no query {query_id!r} in set {info.name!r}")
+            raise UnknownQueryError(f"no query {query_id!r} in set {info.name!r}")
 
 
 def _ids_of(locked: LockedSet, *which: Any) -> list[Any]:
