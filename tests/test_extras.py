@@ -89,6 +89,17 @@ def test_the_demo_needs_matplotlib_before_it_starts(run, monkeypatch):
     assert "the report of vedette demo needs matplotlib, which is not installed; pip install 'vedette[plots]'" in err
 
 
+def test_the_service_needs_fastapi_before_it_opens_the_registry(run, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    monkeypatch.chdir(tmp_path)
+
+    code, out, err = run("serve")
+
+    assert (code, out) == (2, "")
+    assert err == "vedette: vedette serve needs FastAPI, which is not installed; pip install 'vedette[serve]'\n"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_metrics_without_their_package_say_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
 

@@ -17,6 +17,7 @@ _EXTRAS = {
     "metrics": ("prometheus_client", "prometheus-client"),
     "plots": ("matplotlib", "matplotlib"),
     "postgres": ("psycopg", "psycopg"),
+    "serve": ("fastapi", "FastAPI"),
     "spark": ("pyspark", "PySpark"),
     "webhook": ("aiohttp", "aiohttp"),
 }

@@ -20,6 +20,7 @@ from vedette.cli.moving import moving
 from vedette.cli.query import query_app
 from vedette.cli.registry import registry_app
 from vedette.cli.run import run
+from vedette.cli.serve import serve_app
 from vedette.cli.set import set_app
 from vedette.cli.state import state_app
 from vedette.cli.warm import warm
@@ -43,7 +44,7 @@ app = new_group(
     add_completion=True,
     pretty_exceptions_enable=False,
 )
-for group in (query_app, set_app, registry_app, state_app, dead_letters_app):
+for group in (serve_app, query_app, set_app, registry_app, state_app, dead_letters_app):
     app.add_typer(group)
 
 

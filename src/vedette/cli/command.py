@@ -9,7 +9,8 @@ import inspect
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import typer
@@ -35,23 +36,31 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         start = time.perf_counter()
-        try:
+        with printing_errors(self):
             summary = super().invoke(ctx)
-        except VedetteError as error:
-            print(f"vedette: {self._with_option(error)}", file=sys.stderr)
-            raise SystemExit(2) from None
         if sys.stdout is not None:  # a supervisor may have closed it
             sys.stdout.flush()
         if summary and not ctx.params.get("quiet"):
             print(f"vedette: {summary}, {time.perf_counter() - start:.1f} s", file=sys.stderr)
         return None
 
-    def _with_option(self, error: VedetteError) -> VedetteError:
-        """The error with the option's name on the command line, if the command has this option."""
-        for param in self.params:
-            if error.option is not None and error.option in (param.name, str(param.name).rstrip("_")):
-                return error.with_option(max(param.opts, key=len))
-        return error
+
+@contextmanager
+def printing_errors(command: Any) -> Iterator[None]:
+    """Print an error of the library as one message, and exit with code 2."""
+    try:
+        yield
+    except VedetteError as error:
+        print(f"vedette: {_with_option(command, error)}", file=sys.stderr)
+        raise SystemExit(2) from None
+
+
+def _with_option(command: Any, error: VedetteError) -> VedetteError:
+    """The error with the option's name on the command line, if the command has this option."""
+    for param in command.params:
+        if error.option is not None and error.option in (param.name, str(param.name).rstrip("_")):
+            return error.with_option(max(param.opts, key=len))
+    return error
 
 
 class Commands(TyperGroup):
@@ -74,13 +83,13 @@ class Commands(TyperGroup):
 def new_group(name: str, help: str, commands: dict[str, Callable[..., Any]], **options: Any) -> typer.Typer:
     """A group of these commands, by their names."""
     options = {"add_completion": False, "no_args_is_help": True, "context_settings": HELP_NAMES, **options}
-    group = typer.Typer(name=name, help=help, cls=Commands, **options)
+    group = typer.Typer(name=name, help=help, **{"cls": Commands, **options})
     for each, command in commands.items():
-        group.command(each, cls=Command, help=_join_lines(command.__doc__))(command)
+        group.command(each, cls=Command, help=join_lines(command.__doc__))(command)
     return group
 
 
-def _join_lines(text: str | None) -> str:
+def join_lines(text: str | None) -> str:
     """The paragraphs of a docstring, each on one line: the terminal's width decides where lines end."""
     paragraphs = inspect.cleandoc(text or "").split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)

@@ -33,10 +33,22 @@ def read_json_row(text: str, schema: Schema) -> dict[str, Any]:
 
 def convert_row(read: Any, schema: Schema) -> dict[str, Any]:
     """A row whose values are those of JSON, with floats as texts."""
-    if not isinstance(read, dict):
-        raise RowError(f'a row is a JSON object such as {{"symbol": "IBM", "price": 39.5}}; got {shown(read)}')
-    types = {(field.path or (field.name,)): field.type for field in schema}
-    return _convert(read, (), {tuple(name.lower() for name in path): type_ for path, type_ in types.items()})
+    return RowReader(schema).convert(read)
+
+
+class RowReader:
+    """Converts the rows of one schema, many of them."""
+
+    def __init__(self, schema: Schema) -> None:
+        types = {(field.path or (field.name,)): field.type for field in schema}
+        self._types = {tuple(name.lower() for name in path): type_ for path, type_ in types.items()}
+        self.needs_exact_numbers = any("decimal" in str(type_) for type_ in types.values())
+
+    def convert(self, read: Any) -> dict[str, Any]:
+        """A row whose values are those of JSON. Where numbers must be exact, its floats must be texts."""
+        if not isinstance(read, dict):
+            raise RowError(f'a row is a JSON object such as {{"symbol": "IBM", "price": 39.5}}; got {shown(read)}')
+        return _convert(read, (), self._types)
 
 
 def _convert(held: Mapping[str, Any], path: tuple[str, ...], types: Mapping[tuple[str, ...], Type]) -> dict[str, Any]:

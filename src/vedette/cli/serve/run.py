@@ -1,0 +1,72 @@
+"""`vedette serve`."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from vedette.cli.set_options import RegistryOption
+
+_FILE = "sqlite:///vedette.db"
+
+
+def run_server(
+    ctx: typer.Context,
+    registry: RegistryOption = None,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on; others than 127.0.0.1 need tokens")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535, help="Port to listen on")] = 8080,
+    state: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Directory of monitors", show_default="beside the SQLite file"),
+    ] = None,
+    sync: Annotated[
+        bool, typer.Option("--sync", help="Acknowledge rows once they are on the disk, so that power loss loses none")
+    ] = False,
+    keep_events: Annotated[
+        int, typer.Option(metavar="NUMBER", min=0, help="Events of a set that are kept for clients that resume")
+    ] = 100_000,
+    max_body_bytes: Annotated[int, typer.Option(metavar="BYTES", min=0, help="Limit on a request's body; 0: none")] = 64
+    << 20,
+    max_rows: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="Limit on the rows of a request")] = 1_000_000,
+    rows_per_second: Annotated[
+        int, typer.Option(metavar="NUMBER", min=0, help="Limit on rows per second and token; 0: none")
+    ] = 0,
+    max_requests: Annotated[
+        int, typer.Option(metavar="NUMBER", min=0, help="Limit on requests at the same time; 0: none")
+    ] = 1000,
+    max_streams: Annotated[
+        int, typer.Option(metavar="NUMBER", min=0, help="Limit on clients that follow events; 0: none")
+    ] = 500,
+    max_text_length: Annotated[
+        int, typer.Option(metavar="NUMBER", min=0, help="Limit on the characters of a query's text; 0: none")
+    ] = 100_000,
+    log_requests: Annotated[bool, typer.Option("--log-requests", help="Log a line for each request")] = False,
+) -> None:
+    """Serve the sets of a registry over HTTP: queries, matching and border monitoring, without Spark.
+
+    Without --registry, the registry is vedette.db in the working directory. The log is JSON lines on standard error.
+    SIGTERM stops the service after its requests are finished and its states are written.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    given = dict(ctx.params)
+    from vedette.cli.set_options import open_registry
+    from vedette.extras import check_extra
+    from vedette.settings import settings
+
+    check_extra("serve", "vedette serve")
+    opened = open_registry(registry or settings().registry or _FILE, create=True)
+    from vedette.serve.logs import configure_logs
+    from vedette.serve.options import ServeOptions
+    from vedette.serve.server import serve
+
+    configure_logs("info", requests=log_requests)
+    file = opened.database.file
+    given["state"] = state or (Path("vedette-serve") if file is None else file.with_name(f"{file.name}.serve"))
+    options: dict[str, Any] = {each.name: given[each.name] for each in fields(ServeOptions) if each.name in given}
+    serve(opened, ServeOptions(**options))

@@ -1,0 +1,1 @@
+"""The HTTP service of `vedette serve`: sets and queries of a registry, matching and monitoring, without Spark."""

@@ -1,0 +1,98 @@
+"""Who a request is from, and what it may do."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from vedette.registry.store.database import Database
+from vedette.registry.tokens import ADMIN, ROLES, Token, id_of, list_tokens
+from vedette.serve.problems import Problem
+
+OWNER = "owner"  # the field of a query's metadata that says whose it is
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The sender of a request."""
+
+    author: str | None  # as the history of a set names them
+    role: str
+    sets: frozenset[str] | None = None  # None: all
+    owner: str | None = None  # None: all
+    token_id: str = ""
+    max_queries: int | None = None
+
+    @classmethod
+    def of(cls, token: Token) -> Caller:
+        sets = None if token.sets is None else frozenset(token.sets)
+        return cls(f"{token.name} ({token.id})", token.role, sets, token.owner, token.id, token.max_queries)
+
+    def need(self, role: str, set_name: str | None = None) -> None:
+        """Raise a problem unless the caller has a role, and the set is one of theirs."""
+        if set_name is not None and self.sets is not None and set_name not in self.sets:
+            raise Problem(404, "unknown_set", f"no set {set_name!r}, or the token is not for it")
+        if ROLES.index(self.role) < ROLES.index(role):
+            raise Problem(
+                403, "forbidden", f"this needs a token with the role {role}; the role of this one is {self.role}"
+            )
+
+    def sees(self, metadata: Mapping[str, Any]) -> bool:
+        """Whether a query with this metadata is one of theirs."""
+        return self.owner is None or metadata.get(OWNER) == self.owner
+
+
+LOCAL = Caller(None, ADMIN)  # without tokens, on the loopback interface
+
+
+class Tokens:
+    """The tokens of the registry, as last read. Once a registry has had a token, every request needs one."""
+
+    def __init__(self, database: Database, *, required: bool) -> None:
+        self._database = database
+        self._required = required
+        self._lock = threading.Lock()
+        self._by_id: dict[str, Token] = {}
+
+    def refresh(self) -> None:
+        """Read the tokens again. Not in the event loop."""
+        found = {token.id: token for token in list_tokens(self._database)}
+        with self._lock:
+            self._by_id = found
+
+    @property
+    def are_required(self) -> bool:
+        return self._required or bool(self._by_id)
+
+    @property
+    def has_active(self) -> bool:
+        now = datetime.now(UTC)
+        return any(token.is_active(now) for token in self._by_id.values())
+
+    def find(self, authorization: str | None) -> Caller:
+        """The caller with this header. Raises a problem with status 401."""
+        if authorization is None:
+            if not self.are_required:
+                return LOCAL
+            raise _unauthorized("this needs a token; send the header Authorization: Bearer vdt_...")
+        scheme, _, text = authorization.partition(" ")
+        token = self._by_id.get(id_of(text.strip()) or "") if scheme.lower() == "bearer" else None
+        if token is None or not token.is_secret(text.strip()):
+            raise _unauthorized("the token is unknown")
+        if not token.is_active(datetime.now(UTC)):
+            raise _unauthorized("the token is revoked" if token.revoked_at is not None else "the token has expired")
+        return Caller.of(token)
+
+    def still_allows(self, caller: Caller) -> bool:
+        """Whether the token of a caller is still active, for requests that last long."""
+        if not caller.token_id:
+            return not self.are_required
+        token = self._by_id.get(caller.token_id)
+        return token is not None and token.is_active(datetime.now(UTC))
+
+
+def _unauthorized(message: str) -> Problem:
+    return Problem(401, "unauthorized", message, headers={"WWW-Authenticate": "Bearer"})

@@ -1,0 +1,131 @@
+"""What every request passes first: its host and origin, its token, the limits on requests and bodies; log and metrics.
+
+This is plain ASGI, since it is on the path of every row.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from vedette.serve.problems import Problem
+from vedette.serve.service import Service
+
+_OPEN = ("/healthz", "/readyz")  # without a token
+_LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+_log = logging.getLogger("vedette.serve.requests")
+
+
+class Gate:
+    """The outermost layer of the application."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app = app
+        self._service = service
+        self._n_requests = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        else:
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        service, start, status = self._service, time.perf_counter(), 500
+
+        async def send_noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            elif message["type"] == "websocket.accept":
+                status = 101
+            await send(message)
+
+        self._n_requests += 1
+        try:
+            try:
+                headers = _headers(scope)
+                self._check(scope, headers)
+                if scope["path"] not in _OPEN:
+                    scope.setdefault("state", {})["caller"] = service.tokens.find(headers.get("authorization"))
+            except Problem as problem:
+                status = problem.status_code
+                await _refuse(problem, scope, receive, send)
+                return
+            await self._app(scope, _bounded(receive, service.options.max_body_bytes), send_noting)
+        finally:
+            self._n_requests -= 1
+            self._note(scope, status, time.perf_counter() - start)
+
+    def _check(self, scope: Scope, headers: dict[str, str]) -> None:
+        """Raise a problem if the request comes from a foreign page, or exceeds a limit."""
+        options = self._service.options
+        most = options.max_requests
+        if most and self._n_requests > most and scope["path"] not in _OPEN:
+            raise Problem(429, "too_many_requests", f"more than {most:,} requests at once, the limit (--max-requests)")
+        host = headers.get("host", "")
+        if options.is_local and not self._service.tokens.are_required and _name_of(host) not in _LOCAL_HOSTS:
+            raise Problem(403, "foreign_host", "without tokens, the service answers requests to localhost only")
+        origin = headers.get("origin")
+        if origin is not None and urlsplit(origin).netloc != host:
+            raise Problem(403, "foreign_origin", "requests from pages of another host are refused")
+        length = headers.get("content-length", "0")
+        if length.isdecimal() and int(length) > options.max_body_bytes > 0:
+            raise _too_large(options.max_body_bytes)
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", None) or getattr(scope.get("endpoint"), "path", None) or "other"
+        method = scope.get("method", "WEBSOCKET")
+        self._service.metrics.requests.labels(method, route, str(status)).inc()
+        self._service.metrics.seconds.labels(route).observe(seconds)
+        if _log.isEnabledFor(logging.INFO):
+            caller = scope.get("state", {}).get("caller")
+            facts = {
+                "method": method,
+                "path": scope["path"],
+                "status": status,
+                "milliseconds": round(1000 * seconds, 3),
+                "token": getattr(caller, "token_id", None) or None,
+            }
+            _log.info("request", extra={"facts": facts})
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+def _name_of(host: str) -> str:
+    """A host without its port."""
+    return host if host.endswith("]") else host.rpartition(":")[0] or host
+
+
+def _bounded(receive: Receive, most: int) -> Receive:
+    """Raise a problem once a body is too large, whatever its headers say."""
+    if not most:
+        return receive
+    n_bytes = 0
+
+    async def receive_bounded() -> Message:
+        nonlocal n_bytes
+        message = await receive()
+        if message["type"] == "http.request":
+            n_bytes += len(message.get("body", b""))
+            if n_bytes > most:
+                raise _too_large(most)
+        return message
+
+    return receive_bounded
+
+
+def _too_large(most: int) -> Problem:
+    return Problem(413, "body_too_large", f"the body has more than {most:,} bytes, the limit (--max-body-bytes)")
+
+
+async def _refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 4000 + problem.status_code, "reason": problem.detail[:120]})
+    else:
+        await problem.to_response()(scope, receive, send)

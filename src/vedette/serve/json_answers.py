@@ -1,0 +1,32 @@
+"""Answers as JSON: times in UTC, decimals and dates as texts, bytes in hexadecimal; NaN and infinity are null."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import orjson
+from starlette.responses import Response
+
+_OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
+
+
+def dump(value: Any) -> bytes:
+    """A value as JSON."""
+    try:
+        return orjson.dumps(value, default=_as_plain, option=_OPTIONS)
+    except TypeError:  # half a surrogate pair, or an integer of more than 64 bits
+        return json.dumps(value, default=_as_plain).encode()
+
+
+def _as_plain(value: Any) -> Any:
+    return value.hex().upper() if isinstance(value, bytes) else str(value)
+
+
+class JsonAnswer(Response):
+    """A response with a JSON body."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        return dump(content)

@@ -1,0 +1,467 @@
+"""A set that the service has open: its compiled queries, its monitor, and the one thread that uses them.
+
+Requests wait in a line. The thread takes all that are waiting: rows of several requests become one step where that
+gives the same answers, and one write to the log. So the event loop never computes, and many small requests cost little
+more than one large request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vedette.errors import RegistryError, RowError, SnapshotError, UnknownSetError, VedetteError
+from vedette.queries.query_set import QuerySet
+from vedette.registry.kinds import BORDER, KINDS, MATCH
+from vedette.registry.read.followed import Followed
+from vedette.registry.registry import Registry
+from vedette.serve.bodies import ARROW, RowsOf
+from vedette.serve.durable_monitor import DurableMonitor, join_tables, read_body
+from vedette.serve.event_feed import Chunk, EventFeed
+from vedette.serve.monitor_file import MonitorFile
+from vedette.serve.options import ServeOptions
+from vedette.serve.problems import Problem
+from vedette.serve.row_log import Body
+
+_GROUP_ROWS = 4096  # requests with more rows together are processed one by one
+_AT_ONCE = 1024  # requests that the thread takes from the line
+_log = logging.getLogger(__name__)
+Result = TypeVar("Result")
+
+
+@dataclass
+class Call:
+    """Work for the thread, and the future of its result."""
+
+    work: Callable[[], Any]
+    future: asyncio.Future[Any]
+
+
+@dataclass
+class RowsCall:
+    """Rows for the monitor."""
+
+    body: Body
+    future: asyncio.Future[Any]
+    table: pa.Table = None
+    keys: set[Any] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The answer to rows: how many, with which version, and the events of their keys."""
+
+    n_rows: int
+    version: int
+    sequence: int  # of the last event of the set so far
+    events: Sequence[dict[str, Any]]
+
+
+class LiveSet:
+    """One set. Its methods that return futures are called in the event loop; all others run on its thread."""
+
+    def __init__(self, registry: Registry, followed: Followed, options: ServeOptions) -> None:
+        self.followed = followed
+        self.feed = EventFeed(options.keep_events)
+        self.monitor: DurableMonitor | None = None
+        self.monitor_error: VedetteError | None = None  # why rows cannot be accepted
+        self._registry = registry
+        self._options = options
+        self._file = MonitorFile(Path(options.state) / followed.uid)
+        self._queries: QuerySet | None = None
+        self._schema_version = followed.info.schema_version  # of the schema that the set was opened with
+        self._rows_of: RowsOf | None = None
+        self._loop = asyncio.get_running_loop()
+        self._executor = ThreadPoolExecutor(1, f"vedette-set-{followed.name[:20]}")
+        self._line: list[Call | RowsCall] = []
+        self._lock = threading.Lock()
+        self._is_busy = False
+
+    @property
+    def name(self) -> str:
+        return self.followed.name
+
+    @property
+    def kind(self) -> str:
+        return self.followed.info.kind
+
+    @property
+    def version(self) -> int:
+        """The version that requests are answered with; 0 before the first one."""
+        return 0 if self._queries is None else self._queries.version
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing has needed the queries yet."""
+        return self._queries is None
+
+    @property
+    def n_waiting(self) -> int:
+        return len(self._line)
+
+    # In the event loop.
+
+    def call(self, work: Callable[[], Result]) -> asyncio.Future[Result]:
+        """The result of work that the thread does."""
+        future: asyncio.Future[Result] = self._loop.create_future()
+        self._enqueue(Call(work, future))
+        return future
+
+    def accept(self, body: Body) -> asyncio.Future[Accepted]:
+        """The answer to rows, once they are in the log."""
+        future: asyncio.Future[Accepted] = self._loop.create_future()
+        self._enqueue(RowsCall(body, future))
+        return future
+
+    def _enqueue(self, call: Call | RowsCall) -> None:
+        with self._lock:
+            self._line.append(call)
+            if self._is_busy:
+                return
+            self._is_busy = True
+        self._executor.submit(self._work)
+
+    async def close(self) -> None:
+        """Process what is in the line, write a snapshot, and end the thread."""
+        self.feed.close()
+        try:
+            await self.call(self._close)
+        finally:
+            self._executor.shutdown(wait=False)
+
+    async def forget(self) -> None:
+        """End the thread, and delete the state of the monitor: the set was dropped."""
+        self.feed.close()
+
+        def delete() -> None:
+            if self._file.exists:
+                self.delete_monitor()
+
+        await self.call(delete)
+        self._executor.shutdown(wait=False)
+
+    def _settle(self, answers: list[tuple[asyncio.Future[Any], Any]]) -> None:
+        """Give answers to those who wait for them, and tell the clients of the feed."""
+        for future, answer in answers:
+            if future.done():  # the client has gone
+                continue
+            if isinstance(answer, BaseException):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
+        self.feed.wake()
+
+    # On the thread.
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                taken, self._line = self._line[:_AT_ONCE], self._line[_AT_ONCE:]
+                if not taken:
+                    self._is_busy = False
+                    return
+            answers: list[tuple[asyncio.Future[Any], Any]] = []
+            place = 0
+            while place < len(taken):
+                call = taken[place]
+                if isinstance(call, Call):
+                    answers.append((call.future, _try(call.work)))
+                    place += 1
+                    continue
+                group = []
+                while place < len(taken) and isinstance(each := taken[place], RowsCall):
+                    group.append(each)
+                    place += 1
+                try:
+                    answers += self._take(group)
+                except Exception as error:
+                    self._discard()
+                    answers += [(each.future, error) for each in group]
+            self._loop.call_soon_threadsafe(self._settle, answers)
+
+    @property
+    def queries(self) -> QuerySet:
+        """The compiled set. It is opened on first use: at the version of the monitor's state, if it has one."""
+        if self._queries is None:
+            self._open()
+        assert self._queries is not None
+        return self._queries
+
+    @property
+    def rows_of(self) -> RowsOf:
+        """How rows of the set are read."""
+        queries = self.queries
+        if self._rows_of is None or self._rows_of.schema is not queries.schema:
+            self._rows_of = self._make_rows_of(queries)
+        return self._rows_of
+
+    def _make_rows_of(self, queries: QuerySet) -> RowsOf:
+        return RowsOf(queries.schema, queries.time_zone, self._options.max_rows)
+
+    def _open(self) -> None:
+        if MATCH not in KINDS[self.kind].operators:
+            raise Problem(
+                409,
+                "other_kind",
+                f"set {self.name!r} is of kind {self.kind}; this call is for sets of match and border",
+            )
+        if self._file.exists and self.monitor_error is None:
+            try:
+                self._restore()
+            except VedetteError as error:
+                if isinstance(error, RegistryError) and error.is_retryable:
+                    raise
+                _log.error("set %r: %s", self.name, error)
+                self.monitor_error = SnapshotError(f"the state of the monitor cannot be restored: {error}")
+        if self.monitor is None:
+            self._open_now()
+        else:
+            self.advance()
+
+    def _open_now(self) -> None:
+        self.followed = self._registry.follow(self.name)
+        self._schema_version = self.followed.info.schema_version
+        self._queries = self.followed.open(self.followed.current_version())
+
+    def _restore(self) -> None:
+        """Open the set as it was when the monitor accepted its last rows."""
+        snapshot = self._file.read_snapshot()
+        followed = self._registry.follow(self.name, version=snapshot.version)
+        self.monitor = DurableMonitor.restore(
+            self._file, snapshot, followed, self._make_rows_of, self.feed, sync=self._options.sync
+        )
+        self._queries, self._schema_version = self.monitor.monitor.queries, followed.info.schema_version
+
+    def advance(self) -> int:
+        """Follow the set to its current version; returns the version."""
+        queries = self.queries
+        info = self._registry.end_due(self.name)
+        if info.uid != self.followed.uid:
+            raise UnknownSetError(f"set {self.name!r} was dropped and created again; try again")
+        if info.schema_version > self._schema_version:
+            self._reopen()
+        elif info.version > queries.version:
+            self.followed.advance(queries, info.version)
+        assert self._queries is not None
+        return self._queries.version
+
+    def _reopen(self) -> None:
+        """Open the set again, with the schema that it has now. The state of a monitor is of the old schema."""
+        if self.monitor is not None:
+            try:
+                self._snapshot()
+            except OSError as error:
+                _log.error("set %r: cannot write a snapshot: %s", self.name, error)
+            self.monitor.close()
+            self.monitor = None
+            self.monitor_error = SnapshotError(
+                f"the schema of set {self.name!r} was altered, and the state of its monitor has rows of the old "
+                f"schema; delete the monitor and create it again"
+            )
+        self._open_now()
+
+    # The monitor, on the thread.
+
+    def create_monitor(self, options: dict[str, Any]) -> None:
+        """Begin to monitor the set. Raises a problem if it has a monitor."""
+        if self.kind != BORDER:
+            raise Problem(409, "other_kind", f"set {self.name!r} is of kind {self.kind}; a monitor needs kind border")
+        if self._file.exists:
+            raise Problem(409, "existing_monitor", f"set {self.name!r} has a monitor; delete it first, with its state")
+        queries = self.queries
+        for name in (options["key"], options["time"], *(options.get("columns") or ())):
+            if queries.schema.find(name) is None:
+                raise RowError(queries.schema.unknown_field(name), field=name)
+        self.monitor = DurableMonitor.create(queries, self._file, options, self.feed, sync=self._options.sync)
+        self.monitor_error = None
+        self._pin()
+
+    def monitor_options(self) -> dict[str, Any]:
+        if not self._file.exists:
+            raise no_monitor(self.name)
+        return self._file.read_options()
+
+    def delete_monitor(self) -> None:
+        """Forget the monitor and its state. Its events stay in the feed, and later ones continue their numbers."""
+        if not self._file.exists:
+            raise no_monitor(self.name)
+        if self.monitor is not None:
+            self.monitor.close()
+        self.monitor = self.monitor_error = None
+        self._file.delete()
+        with suppress(RegistryError):
+            self._registry.unpin(self._stream, name=self.name)
+
+    def _snapshot(self) -> None:
+        """Write a snapshot, and keep the registry from forgetting the versions that the log after it needs."""
+        if self.monitor is not None:
+            self.monitor.snapshot()
+            self._pin()
+
+    def _pin(self) -> None:
+        if self.monitor is None or self.followed.id_kind is None:  # the first pin would make ids strings
+            return
+        try:
+            self._registry.pin(self._stream, self.monitor.n_batches, self.followed.info)
+        except RegistryError as error:
+            _log.warning("set %r: cannot pin a version: %s", self.name, error)
+
+    @property
+    def _stream(self) -> str:
+        """The name of this service among the streams that have pins."""
+        place = f"{socket.gethostname()} {self._file.directory.absolute()}"
+        return f"serve:{hashlib.blake2b(place.encode(), digest_size=8).hexdigest()}"
+
+    def need_monitor(self) -> DurableMonitor:
+        _ = self.queries
+        if self.monitor_error is not None:
+            raise self.monitor_error
+        if self.monitor is None:
+            raise no_monitor(self.name)
+        return self.monitor
+
+    def need_feed(self) -> None:
+        """Raise a problem if the set can have no events."""
+        if self.kind != BORDER:
+            raise Problem(409, "other_kind", f"set {self.name!r} is of kind {self.kind}; events need kind border")
+        if self._file.exists:
+            _ = self.queries  # restores the recent events
+
+    # Rows, on the thread.
+
+    def _take(self, calls: list[RowsCall]) -> list[tuple[asyncio.Future[Any], Any]]:
+        """Process rows of several requests, in their order, and write them to the log together."""
+        answers: list[tuple[asyncio.Future[Any], Any]] = []
+        done: list[tuple[asyncio.Future[Any], Any]] = []
+        try:
+            monitor = self.need_monitor()
+        except Exception as error:
+            return [(call.future, error) for call in calls]
+        ready = []
+        for call in calls:
+            try:
+                call.table = read_body(call.body, self.rows_of)
+                call.keys = _keys_of(call, monitor.monitor.options.key) if len(calls) > 1 else set()
+                ready.append(call)
+            except Exception as error:
+                answers.append((call.future, error))
+        for group in _disjoint(ready):
+            done += self._step(monitor, group)
+        try:
+            monitor.commit()
+        except OSError as error:
+            lost = self._lose(error)
+            return answers + [(future, lost) for future, _ in done]
+        if monitor.log_bytes > self._options.log_bytes:
+            try:
+                self._snapshot()
+            except OSError as error:
+                _log.error("set %r: cannot write a snapshot: %s", self.name, error)
+        return answers + done
+
+    def _step(self, monitor: DurableMonitor, group: list[RowsCall]) -> list[tuple[asyncio.Future[Any], Any]]:
+        version = self.queries.version
+        rows = join_tables([call.table for call in group])
+        if not rows.num_rows:
+            answer = Accepted(0, version, monitor.next_event - 1, [])
+            return [(call.future, answer) for call in group]
+        try:
+            chunk = monitor.step([call.body for call in group], rows)
+        except Exception as error:
+            if monitor.is_ahead:
+                raise
+            if len(group) == 1:
+                return [(group[0].future, error)]
+            return [answer for call in group for answer in self._step(monitor, [call])]
+        last = chunk.end - 1
+        return [
+            (call.future, Accepted(call.table.num_rows, version, last, events))
+            for call, events in zip(group, self._divide(chunk, group, monitor), strict=True)
+        ]
+
+    def _divide(self, chunk: Chunk, group: list[RowsCall], monitor: DurableMonitor) -> list[list[dict[str, Any]]]:
+        """The events of each request: those of its keys. Time may cause events of other keys; they are in the feed."""
+        if chunk.end == chunk.first:
+            return [[] for _ in group]
+        records = chunk.records
+        if len(group) == 1 and not monitor.makes_events_of_others:
+            return [records]
+        keys = [call.keys or _keys_of(call, monitor.monitor.options.key) for call in group]
+        return [[record for record in records if record["key"] in own] for own in keys]
+
+    def _lose(self, error: OSError) -> Problem:
+        """After a failed write: the monitor is ahead of its log, so it is restored before the next use."""
+        _log.error("set %r: cannot write the log of rows: %s", self.name, error)
+        self._discard()
+        return Problem(503, "unavailable", f"the rows were not accepted: the log cannot be written: {error.strerror}")
+
+    def _discard(self) -> None:
+        """Forget what is in memory. The next use restores it from the files."""
+        if self.monitor is not None:
+            self.monitor.close()
+        self.monitor, self._queries = None, None
+
+    def _close(self) -> None:
+        if self.monitor is not None:
+            try:
+                self._snapshot()
+            finally:
+                self.monitor.close()
+                self.monitor = None
+
+
+def no_monitor(name: str) -> Problem:
+    return Problem(404, "no_monitor", f"set {name!r} has no monitor; create one with PUT /v1/sets/{name}/monitor")
+
+
+def _try(work: Callable[[], Any]) -> Any:
+    try:
+        return work()
+    except Exception as error:
+        return error
+
+
+def _keys_of(call: RowsCall, key: str) -> set[Any]:
+    """The keys of a request's rows."""
+    names = {name.lower(): name for name in call.table.column_names}
+    if key.lower() not in names:
+        return set()
+    return set(pc.unique(call.table.column(names[key.lower()])).to_pylist())
+
+
+def _disjoint(calls: list[RowsCall]) -> list[list[RowsCall]]:
+    """The requests in groups that can be processed together: of distinct keys, and not too many rows.
+
+    A key's rows of two requests are never in one group, so each is judged late or not as if it came alone.
+    """
+    groups: list[list[RowsCall]] = []
+    keys: set[Any] = set()
+    n_rows = 0
+    for call in calls:
+        can_join = (
+            groups
+            and call.body.form != ARROW
+            and groups[-1][-1].body.form != ARROW
+            and n_rows + call.table.num_rows <= _GROUP_ROWS
+            and keys.isdisjoint(call.keys)
+        )
+        if can_join:
+            groups[-1].append(call)
+            keys |= call.keys
+            n_rows += call.table.num_rows
+        else:
+            groups.append([call])
+            keys, n_rows = set(call.keys), call.table.num_rows
+    return groups

@@ -1,0 +1,210 @@
+"""The bodies of requests and answers, as the OpenAPI document describes them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Id = Annotated[str, Field(max_length=1000)] | Annotated[int, Field(ge=-(2**63), lt=2**63)]
+Version = Annotated[int, Field(ge=0, lt=2**63)]
+Name = Annotated[str, Field(min_length=1, max_length=1000)]
+Duration = Annotated[str, Field(max_length=100)] | float
+
+
+class Body(BaseModel):
+    """The body of a request: unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class SetRecord(BaseModel):
+    """A set."""
+
+    name: str
+    kind: str
+    ids: str | None = Field(description="the type of the queries' ids: string or integer; null until one is added")
+    queries: int = Field(description="active queries")
+    parked: int = Field(description="queries that are invalid since the schema changed")
+    version: int
+    schema_: str | dict[str, str] | None = Field(None, alias="schema")
+    time_zone: str
+    created_at: datetime
+    max_match_share: float | None
+
+
+class NewSet(Body):
+    name: Name
+    kind: Literal["match", "border", "window join", "band join", "moving join"] = "match"
+    schema_: str | dict[str, str] | None = Field(
+        None, alias="schema", description="symbol string, price double; of window joins, one by stream"
+    )
+    time_zone: str = "UTC"
+    ids: Literal["string", "integer"] | None = None
+    windows: Literal["time", "rows", "any"] | None = None
+    dimensions: Literal[2, 3] | None = None
+
+
+class AlteredSet(Body):
+    schema_: str | dict[str, str] | None = Field(None, alias="schema")
+    time_zone: str | None = None
+    force: bool = Field(False, description="park queries that are invalid under the new schema")
+
+
+class QueryBody(Body):
+    """A query. Which fields it has depends on the kind of its set."""
+
+    where: str | None = Field(None, description="the condition, in Spark SQL")
+    within: str | dict[str, str] | None = None
+    rows: int | dict[str, int] | None = None
+    low: float | None = None
+    high: float | None = None
+    x_low: float | None = None
+    x_high: float | None = None
+    y_low: float | None = None
+    y_high: float | None = None
+    z_low: float | None = None
+    z_high: float | None = None
+    metadata: dict[str, Any] | None = None
+    expires_at: datetime | Literal["never"] | None = None
+    ttl: str | None = Field(None, description="expires after this time: 5 minutes")
+    dwell: Duration | None = None
+    margin: float | str | dict[str, float] | None = None
+    expire_after: Duration | None = None
+    cooldown: Duration | None = None
+    once: bool | None = None
+
+    def to_arguments(self) -> dict[str, Any]:
+        """As arguments of `add` and `replace`."""
+        given = {name: value for name, value in self if name != "id" and value is not None}
+        if "where" in given:
+            given["text"] = given.pop("where")
+        return given
+
+
+class NewQuery(QueryBody):
+    id: Id
+
+
+class QueryRecord(BaseModel):
+    """A query, or one of its revisions."""
+
+    model_config = ConfigDict(extra="allow")
+    id: str | int
+    state: str = Field(description="active, or why it ended: removed, replaced, expired, parked")
+    metadata: dict[str, Any]
+    added: int = Field(description="the version that added it")
+    removed: int | None = Field(description="the version that ended it")
+    created_at: datetime
+    ended_at: datetime | None
+    expires_at: datetime | None
+
+
+class QueryPage(BaseModel):
+    queries: list[QueryRecord]
+    next: str | int | None = Field(description="send it as `after` for the next page; null on the last page")
+    version: int
+
+
+class Changed(BaseModel):
+    version: int = Field(description="the version of the set that has the change")
+
+
+class Line(BaseModel):
+    line: int
+    id: str | int | None
+    did: Literal["added", "replaced", "removed", "nothing"]
+    error: dict[str, Any] | None = None
+
+
+class BulkReport(BaseModel):
+    version: int
+    added: int
+    replaced: int
+    removed: int
+    invalid: int
+    lines: list[Line]
+
+
+class DiffLine(BaseModel):
+    id: str | int
+    change: Literal["added", "removed", "changed"]
+    before: QueryRecord | None
+    after: QueryRecord | None
+
+
+class Diff(BaseModel):
+    before: int
+    after: int
+    queries: list[DiffLine]
+    more: int = Field(description="queries that differ and are not listed")
+
+
+class ToVersion(Body):
+    version: Version
+
+
+class CheckBody(Body):
+    where: str
+    rows: list[dict[str, Any]] | None = Field(None, max_length=10_000, description="a sample of rows")
+
+
+class Checked(BaseModel):
+    valid: bool
+    warnings: list[str] = []
+    error: dict[str, Any] | None = Field(None, description="as in answers with an error: message, position, end")
+
+
+class Explanation(BaseModel):
+    version: int
+    explanation: str
+
+
+class WhyBody(Body):
+    query: Id
+    row: dict[str, Any] | None = None
+    key: Id | None = Field(None, description="a key of the monitor: explains its last row, and the move to `row`")
+    now: datetime | None = Field(None, description="the moment that now() means; by default the clock")
+
+
+class MonitorBody(Body):
+    """Border monitoring of a set: the options of `QuerySet.border`."""
+
+    key: Name
+    time: Name
+    late: Literal["drop", "apply"] = "drop"
+    null_key: Literal["error", "drop"] = "error"
+    expire_after: Duration | None = None
+    dwell: Duration | None = None
+    margin: float | str | dict[str, float] | None = None
+    cross: bool = False
+    columns: list[Name] | None = None
+    metadata: list[Name] | None = None
+    cooldown: Duration | None = None
+    once: bool = False
+
+
+class NewToken(Body):
+    name: Name
+    role: Literal["read", "write", "admin"]
+    sets: list[Name] | None = Field(None, description="confine it to these sets")
+    owner: Name | None = Field(None, description="confine it to queries of this owner")
+    max_queries: Annotated[int, Field(ge=0, lt=2**63)] | None = None
+    ttl: str | None = Field(None, description="expires after this time: 30 days")
+
+
+class TokenRecord(BaseModel):
+    id: str
+    name: str
+    role: str
+    sets: list[str] | None
+    owner: str | None
+    max_queries: int | None
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+
+class CreatedToken(TokenRecord):
+    token: str = Field(description="the token itself; it is not shown again")

@@ -1,0 +1,165 @@
+"""Events as they happen: Server-Sent Events and WebSocket, from any event that the service still has."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, WebSocket, WebSocketDisconnect
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from vedette.registry.tokens import READ
+from vedette.serve.access import Caller
+from vedette.serve.event_feed import Event, EventFeed, EventFilter
+from vedette.serve.json_answers import dump
+from vedette.serve.problems import Problem, refusals
+from vedette.serve.routes.shared import Context, InContext, SetName
+from vedette.serve.service import Service
+
+router = APIRouter(prefix="/v1/sets/{set}/events", tags=["rows"])
+_HEARTBEAT_SECONDS = 10.0
+_Sequence = Annotated[
+    int | None, Query(ge=0, lt=2**63, description="the sequence number of the last event that was seen")
+]
+
+
+@router.get(
+    "",
+    response_class=StreamingResponse,
+    responses={
+        200: {"description": "Events", "content": {"text/event-stream": {"schema": {"type": "string"}}}},
+        **refusals(400, 404, 409, 422),
+    },
+)
+async def follow(
+    context: InContext,
+    name: SetName,
+    query: Annotated[str | None, Query(description="only events of this query")] = None,
+    key: Annotated[str | None, Query(description="only events of this key")] = None,
+    owner: Annotated[str | None, Query(description="only events of queries of this owner")] = None,
+    after: _Sequence = None,
+    last_event_id: Annotated[str | None, Header(description="as `after`; browsers send it to resume")] = None,
+) -> StreamingResponse:
+    """The events of a set as Server-Sent Events. Each has its sequence number as id, and `enter` or `exit` as type.
+
+    Without `after` or Last-Event-ID, the stream begins with the next event. If events that were asked for are no longer
+    kept, the first message has the type `gap`.
+    """
+    if last_event_id is not None:
+        if not last_event_id.isdecimal() or int(last_event_id) >= 2**63:
+            raise Problem(400, "invalid_id", "Last-Event-ID must be the sequence number of an event")
+        after = int(last_event_id)
+    feed = await _open(context, name)
+    wanted = _filter(context.caller, query, key, owner)
+    context.service.take_stream()
+    stream = _write_stream(read_on(context.service, context.caller, feed, wanted, after))
+    return _CountedStream(stream, context.service)
+
+
+class _CountedStream(StreamingResponse):
+    """A stream that is counted until its client has gone."""
+
+    def __init__(self, stream: AsyncIterator[bytes], service: Service) -> None:
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(stream, media_type="text/event-stream", headers=headers)
+        self._service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._service.n_streams -= 1
+
+
+async def follow_by_socket(socket: WebSocket) -> None:
+    """The same events by WebSocket, each as one JSON message. Parameters are those of the stream."""
+    context = Context(socket)  # type: ignore[arg-type]
+    parameters, name = socket.query_params, socket.path_params["set"]
+    try:
+        after = parameters.get("after")
+        if after is not None and (not after.isdecimal() or int(after) >= 2**63):
+            raise Problem(400, "invalid_id", "after must be the sequence number of an event")
+        feed = await _open(context, name)
+        wanted = _filter(context.caller, *(parameters.get(each) for each in ("query", "key", "owner")))
+        context.service.take_stream()
+    except Problem as problem:
+        await socket.close(4000 + problem.status_code, str(problem.detail)[:120])
+        return
+    try:
+        await socket.accept()
+        sending = asyncio.create_task(_send(socket, context, feed, wanted, None if after is None else int(after)))
+        with suppress(WebSocketDisconnect):
+            while not sending.done():
+                receiving = asyncio.ensure_future(socket.receive_text())  # clients send nothing; this sees them go
+                await asyncio.wait({sending, receiving}, return_when=asyncio.FIRST_COMPLETED)
+                receiving.cancel()
+                if receiving.done() and not receiving.cancelled():
+                    receiving.result()
+        sending.cancel()
+    finally:
+        context.service.n_streams -= 1
+
+
+async def _send(socket: WebSocket, context: Context, feed: EventFeed, wanted: EventFilter, after: int | None) -> None:
+    async for each in read_on(context.service, context.caller, feed, wanted, after):
+        if isinstance(each, Event):
+            await socket.send_text(each.text.decode())
+        elif each is not None:
+            await socket.send_text(dump({"gap": each}).decode())
+    with suppress(RuntimeError):
+        await socket.close(1001)
+
+
+async def read_on(
+    service: Service, caller: Caller, feed: EventFeed, wanted: EventFilter, after: int | None
+) -> AsyncIterator[Event | dict[str, int] | None]:
+    """Events after a sequence number, for ever. A dict is a gap: events that are no longer kept. None: still there."""
+    place = feed.next - 1 if after is None else min(after, feed.next - 1)
+    yield None
+    while True:
+        oldest = feed.oldest
+        if place + 1 < oldest:
+            yield {"from": place + 1, "to": oldest - 1}
+            place = oldest - 1
+        events = feed.after(place)
+        for event in events:
+            if wanted.accepts(event):
+                yield event
+        if events:
+            place = events[-1].sequence
+            continue
+        if feed.is_closed or service.is_stopping or not service.tokens.still_allows(caller):
+            return
+        before = feed.next
+        await feed.wait(place, _HEARTBEAT_SECONDS)
+        if feed.next == before:
+            yield None
+
+
+async def _write_stream(events: AsyncIterator[Event | dict[str, int] | None]) -> AsyncIterator[bytes]:
+    async for each in events:
+        if each is None:
+            yield b": still here\n\n"
+        elif isinstance(each, Event):
+            kind = str(each.record["event"]).encode()
+            yield b"id: %d\nevent: %s\ndata: %s\n\n" % (each.sequence, kind, each.text)
+        else:
+            yield b"event: gap\ndata: %s\n\n" % dump(each)
+
+
+async def _open(context: Context, name: str) -> EventFeed:
+    await context.find(name, READ)
+    live = await context.service.open(name)
+    await live.call(live.need_feed)
+    return live.feed
+
+
+def _filter(caller: Caller, query: Any, key: Any, owner: Any) -> EventFilter:
+    if caller.owner is not None:
+        if owner not in (None, caller.owner):
+            raise Problem(403, "forbidden", f"the token is confined to queries of the owner {caller.owner!r}")
+        owner = caller.owner
+    return EventFilter(query, key, owner)

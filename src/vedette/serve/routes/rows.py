@@ -1,0 +1,250 @@
+"""The hot routes: rows that are matched, and rows that are monitored.
+
+They are plain Starlette endpoints, because FastAPI halves the rate of small requests. Their part of the OpenAPI
+document is written by hand below.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from vedette.errors import UnknownSetError, VedetteError
+from vedette.operators.border.event_metadata import find_metadata
+from vedette.registry.tokens import READ, WRITE
+from vedette.serve.access import OWNER, Caller
+from vedette.serve.arrow_streams import write_stream
+from vedette.serve.bodies import ARROW, JSON, LINES, MEDIA_TYPES, RowsOf, form_of, wanted_form
+from vedette.serve.json_answers import JsonAnswer, dump
+from vedette.serve.live_set import Accepted, LiveSet
+from vedette.serve.problems import Problem, problem_of, refusals
+from vedette.serve.row_log import Body
+from vedette.serve.service import Service, service_of
+
+_MOST_UNANSWERED = 256  # messages of a WebSocket; then the service reads on after its answers
+MATCH_PATH, ROWS_PATH = "/v1/sets/{set}/match", "/v1/sets/{set}/rows"
+
+
+async def match(request: Request) -> Response:
+    service, caller = service_of(request), request.scope["state"]["caller"]
+    name = request.path_params["set"]
+    caller.need(READ, name)
+    form = form_of(request.headers.get("content-type"))
+    wanted = wanted_form(request.headers.get("accept"), form)
+    body = await request.body()
+    live = await _open(service.open, name)
+    n_rows, n_matches, answer = await live.call(lambda: _match(live, caller, form, wanted, body))
+    service.metrics.rows.labels(name, "match").inc(n_rows)
+    service.metrics.matches.labels(name).inc(n_matches)
+    return Response(answer, media_type=MEDIA_TYPES[wanted])
+
+
+async def rows(request: Request) -> Response:
+    service, caller = service_of(request), request.scope["state"]["caller"]
+    name = request.path_params["set"]
+    _need_rows(caller, name)
+    form = form_of(request.headers.get("content-type"))
+    body = await request.body()
+    service.check_rate(caller, _estimate_rows(form, body))
+    live = await _open(service.open, name)
+    return JsonAnswer(_to_answer(service, name, await live.accept(Body(form, body))))
+
+
+async def rows_by_socket(socket: WebSocket) -> None:
+    """Rows as messages: a text is JSON, bytes are an Arrow stream. Each gets an answer, in the order of the messages.
+
+    Clients need not wait for an answer before they send on, so a connection is not limited by its delay.
+    """
+    service, caller = service_of(socket), socket.scope["state"]["caller"]
+    name = socket.path_params["set"]
+    try:
+        _need_rows(caller, name)
+        live = await _open(service.open, name)
+        service.take_stream()
+    except Problem as problem:
+        await socket.close(4000 + problem.status_code, str(problem.detail)[:120])
+        return
+    answers: asyncio.Queue[asyncio.Future[Accepted]] = asyncio.Queue(_MOST_UNANSWERED)
+    sending = asyncio.create_task(_send_answers(socket, service, name, answers))
+    try:
+        await socket.accept()
+        while not sending.done() and service.tokens.still_allows(caller):
+            message = await socket.receive()
+            if message["type"] == "websocket.disconnect":
+                return
+            text = message.get("text")
+            body = Body(ARROW, message["bytes"]) if text is None else Body(JSON, text.encode(errors="replace"))
+            await answers.put(_accept(service, caller, live, body))
+        await socket.close(4401, "the token is revoked or expired")
+    finally:
+        sending.cancel()
+        service.n_streams -= 1
+
+
+def _accept(service: Service, caller: Caller, live: LiveSet, body: Body) -> asyncio.Future[Accepted]:
+    try:
+        service.check_rate(caller, _estimate_rows(body.form, body.data))
+        return live.accept(body)
+    except Problem as problem:
+        refused: asyncio.Future[Accepted] = asyncio.get_running_loop().create_future()
+        refused.set_exception(problem)
+        return refused
+
+
+async def _send_answers(
+    socket: WebSocket, service: Service, name: str, answers: asyncio.Queue[asyncio.Future[Accepted]]
+) -> None:
+    while True:
+        future = await answers.get()
+        try:
+            answer = _to_answer(service, name, await future)
+        except (VedetteError, Problem) as error:
+            answer = (error if isinstance(error, Problem) else problem_of(error)).content
+        await socket.send_text(dump(answer).decode())
+
+
+def _need_rows(caller: Caller, name: str) -> None:
+    caller.need(WRITE, name)
+    if caller.owner is not None:
+        raise Problem(403, "forbidden", "rows are for the queries of all owners; the token is confined to one")
+
+
+def _to_answer(service: Service, name: str, accepted: Accepted) -> dict[str, Any]:
+    service.metrics.rows.labels(name, "rows").inc(accepted.n_rows)
+    service.metrics.events.labels(name).inc(len(accepted.events))
+    return {
+        "rows": accepted.n_rows,
+        "version": accepted.version,
+        "sequence": accepted.sequence,
+        "events": accepted.events,
+    }
+
+
+async def _open(open_set: Callable[[str], Any], name: str) -> LiveSet:
+    try:
+        live: LiveSet = await open_set(name)
+        return live
+    except UnknownSetError:
+        raise Problem(404, "unknown_set", f"no set {name!r}") from None
+
+
+def _estimate_rows(form: int, body: bytes) -> int:
+    """About how many rows a body has, before it is read."""
+    if form == LINES:
+        return body.count(b"\n") + 1
+    if form == JSON:
+        return max(1, body.count(b"{"))
+    return max(1, len(body) // 100)
+
+
+def _match(live: LiveSet, caller: Caller, form: int, wanted: int, body: bytes) -> tuple[int, int, bytes]:
+    """The number of rows, of matches, and the answer. On the thread of the set."""
+    rows_of: RowsOf = live.rows_of
+    queries = live.queries
+    read = rows_of.read(form, body)
+    if isinstance(read, dict) and wanted == JSON and caller.owner is None:
+        ids: list[Any] = queries.match_one(rows_of.to_row(read))
+        return 1, len(ids), dump({"version": queries.version, "queries": ids})
+    is_one = isinstance(read, dict)
+    table = rows_of.to_table(read)
+    found = queries.match(table)
+    starts, positions = found.starts, found.positions
+    if caller.owner is not None:
+        starts, positions = _only_of(caller.owner, queries.view(), starts, positions)
+    n_rows, n_matches = table.num_rows, len(positions)
+    matched = queries.ids.take(pa.array(positions))
+    if wanted == ARROW:
+        numbers = np.repeat(np.arange(n_rows, dtype=np.int64), np.diff(starts))
+        return n_rows, n_matches, write_stream(pa.table({"row": numbers, "query": matched}))
+    ids = matched.to_pylist()
+    lists = [ids[starts[row] : starts[row + 1]] for row in range(n_rows)]
+    if wanted == LINES:
+        return n_rows, n_matches, b"".join(dump({"queries": each}) + b"\n" for each in lists)
+    own = {"queries": lists[0]} if is_one else {"matches": lists}
+    return n_rows, n_matches, dump({"version": queries.version, **own})
+
+
+def _only_of(owner: str, view: Any, starts: Any, positions: Any) -> tuple[Any, Any]:
+    """The matches of an owner's queries."""
+    owners = find_metadata((OWNER,), positions, view)[OWNER]
+    is_own = np.array([each == owner for each in owners.to_pylist()], bool)
+    kept = np.concatenate([[0], np.cumsum(is_own)])
+    return kept[starts], positions[is_own]
+
+
+ROUTES = [
+    Route(MATCH_PATH, match, methods=["POST"]),
+    Route(ROWS_PATH, rows, methods=["POST"]),
+    WebSocketRoute(f"{ROWS_PATH}/ws", rows_by_socket),
+]
+match.path, rows.path = MATCH_PATH, ROWS_PATH  # type: ignore[attr-defined]  # for metrics
+
+_ROW = {"type": "object", "example": {"symbol": "IBM", "price": 39.5}}
+_BODY = {
+    "required": True,
+    "content": {
+        MEDIA_TYPES[JSON]: {"schema": {"anyOf": [_ROW, {"type": "array", "items": _ROW}]}},
+        MEDIA_TYPES[LINES]: {"schema": {"type": "string"}},
+        MEDIA_TYPES[ARROW]: {"schema": {"type": "string", "format": "binary"}},
+    },
+}
+_SET = {"name": "set", "in": "path", "required": True, "schema": {"type": "string"}}
+_IDS = {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]}}
+_MATCHED = {
+    "type": "object",
+    "required": ["version"],
+    "properties": {
+        "version": {"type": "integer"},
+        "queries": {**_IDS, "description": "if the body is one row"},
+        "matches": {"type": "array", "items": _IDS, "description": "if the body is a list: one item per row"},
+    },
+}
+_ACCEPTED = {
+    "type": "object",
+    "required": ["rows", "version", "sequence", "events"],
+    "properties": {
+        "rows": {"type": "integer", "description": "rows that were accepted"},
+        "version": {"type": "integer", "description": "of the queries that they were evaluated with"},
+        "sequence": {"type": "integer", "description": "of the last event of the set so far"},
+        "events": {"type": "array", "items": {"type": "object"}, "description": "the events of the keys of these rows"},
+    },
+}
+
+
+def describe() -> dict[str, Any]:
+    """The paths of these routes for the OpenAPI document."""
+    statuses = {str(status): each for status, each in refusals(400, 404, 409, 415, 422).items()}
+    matched = {
+        "description": "The queries that each row matches",
+        "content": {
+            MEDIA_TYPES[JSON]: {"schema": _MATCHED},
+            MEDIA_TYPES[LINES]: {"schema": {"type": "string"}},
+            MEDIA_TYPES[ARROW]: {"schema": {"type": "string", "format": "binary"}},
+        },
+    }
+    accepted = {"description": "The rows are in the log", "content": {MEDIA_TYPES[JSON]: {"schema": _ACCEPTED}}}
+
+    def operation(name: str, summary: str, answer: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "post": {
+                "operationId": name,
+                "tags": ["rows"],
+                "summary": summary,
+                "parameters": [_SET],
+                "requestBody": _BODY,
+                "responses": {"200": answer, **statuses},
+            }
+        }
+
+    return {
+        MATCH_PATH: operation("match", "The queries that each row matches", matched),
+        ROWS_PATH: operation("rows", "Border monitoring: the events of these rows", accepted),
+    }

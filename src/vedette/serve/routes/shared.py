@@ -1,0 +1,56 @@
+"""What routes need: the service and the caller of a request, as parameters of FastAPI."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Path, Query, Request
+from starlette.concurrency import run_in_threadpool
+
+from vedette.data.ids import INTEGER
+from vedette.errors import UnknownQueryError, UnknownSetError
+from vedette.registry.read.set_info import SetInfo
+from vedette.serve.access import Caller
+from vedette.serve.editing import Editor
+from vedette.serve.problems import Problem
+from vedette.serve.service import Service, service_of
+
+SetName = Annotated[str, Path(alias="set", description="the name of the set")]
+QueryId = Annotated[str, Path(alias="id", description="the id of the query")]
+ExpectVersion = Annotated[
+    int | None,
+    Query(ge=0, lt=2**63, description="change nothing, and answer 409, if the set is at another version"),
+]
+
+
+class Context:
+    """The service, and who asks."""
+
+    def __init__(self, request: Request) -> None:
+        self.service: Service = service_of(request)
+        self.caller: Caller = request.scope["state"]["caller"]
+
+    async def find(self, name: str, role: str) -> SetInfo:
+        """The set, if the caller may do this with it."""
+        self.caller.need(role, name)
+        try:
+            return await run_in_threadpool(self.service.registry.end_due, name)
+        except UnknownSetError:
+            raise Problem(404, "unknown_set", f"no set {name!r}") from None
+
+    def editor(self, name: str) -> Editor:
+        service = self.service
+        return Editor(service.registry, self.caller, name, service.options.max_text_length)
+
+
+InContext = Annotated[Context, Depends(Context)]
+
+
+def read_id(text: str, info: SetInfo) -> Any:
+    """An id of a path, with the type of the set's ids."""
+    if info.id_kind != INTEGER:
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise UnknownQueryError(f"no query {text!r} in set {info.name!r}: its ids are integers") from None

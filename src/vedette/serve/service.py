@@ -1,0 +1,169 @@
+"""What all routes share: the registry, the open sets, the tokens, the limits and the metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+
+from vedette.errors import FileError, UnknownSetError, VedetteError
+from vedette.host_files.private_files import make_directory
+from vedette.registry.read.set_info import SetInfo
+from vedette.registry.registry import Registry
+from vedette.serve.access import Caller, Tokens
+from vedette.serve.live_set import LiveSet
+from vedette.serve.metrics import Metrics
+from vedette.serve.options import ServeOptions
+from vedette.serve.problems import Problem
+from vedette.serve.rates import Rates
+
+_log = logging.getLogger(__name__)
+
+
+class Service:
+    """The state of one server process."""
+
+    def __init__(self, registry: Registry, options: ServeOptions) -> None:
+        self.registry = registry
+        self.options = options
+        self.tokens = Tokens(registry.database, required=not options.is_local)
+        self.metrics = Metrics(self)
+        self.rates = Rates(options.rows_per_second)
+        self.live: dict[str, LiveSet] = {}
+        self.n_streams = 0
+        self.is_ready = False
+        self.is_stopping = False
+        self.last_poll_error: str | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._lock: int | None = None
+
+    # Start and stop.
+
+    async def start(self) -> None:
+        """Read the tokens, and begin to open the sets that have a monitor and to follow the registry."""
+        self._lock = lock_directory(self.options.state)
+        await run_in_threadpool(self.tokens.refresh)
+        self._tasks = [asyncio.create_task(self._open_monitors()), asyncio.create_task(self._poll_for_ever())]
+
+    async def _open_monitors(self) -> None:
+        """Restore the states, so that the first rows do not wait for it. Then the service is ready."""
+        for info in await run_in_threadpool(self.registry.sets):
+            if (self.options.state / info.uid / "monitor.json").exists():
+                live = await self.open(info.name)
+                try:
+                    await live.call(lambda live=live: live.queries.version)  # type: ignore[misc]
+                except (VedetteError, Problem) as error:
+                    _log.error("cannot open set %r: %s", info.name, error)
+        self.is_ready = True
+
+    def begin_stop(self) -> None:
+        """End the streams of events, so that their requests end. In the event loop."""
+        self.is_stopping = True
+        for live in self.live.values():
+            live.feed.close()
+
+    async def stop(self) -> None:
+        """Write snapshots and close everything."""
+        self.begin_stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for live in self.live.values():
+            try:
+                await live.close()
+            except (VedetteError, OSError) as error:
+                _log.error("cannot close set %r: %s", live.name, error)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    # Sets.
+
+    async def open(self, name: str) -> LiveSet:
+        """The open set with a name. Opening is lazy: its thread compiles it on first use."""
+        known = self.live.get(name)
+        if known is not None:
+            return known
+        followed = await run_in_threadpool(self.registry.follow, name)
+        if name not in self.live:  # another request may have opened it meanwhile
+            self.live[name] = LiveSet(self.registry, followed, self.options)
+        return self.live[name]
+
+    async def changed(self, name: str) -> None:
+        """Follow a change that this service has made, before it is answered."""
+        live = self.live.get(name)
+        if live is not None and not live.is_idle:
+            await live.call(live.advance)
+
+    async def dropped(self, name: str) -> None:
+        """Close a set that was dropped, and delete the state of its monitor."""
+        live = self.live.pop(name, None)
+        if live is not None:
+            await live.forget()
+
+    # Following.
+
+    async def poll(self) -> None:
+        """See changes that other processes have made: of sets and of tokens."""
+        await run_in_threadpool(self.tokens.refresh)
+        infos = {info.name: info for info in await run_in_threadpool(self.registry.sets)}
+        await asyncio.gather(*(self._follow(name, infos.get(name)) for name in list(self.live)))
+
+    async def _follow(self, name: str, info: SetInfo | None) -> None:
+        """Bring an open set to the state that was read; close it if it was dropped."""
+        live = self.live[name]
+        if info is None or info.uid != live.followed.uid:
+            await self.dropped(name)
+        elif not live.is_idle and info.version > live.version:
+            try:
+                await live.call(live.advance)
+            except UnknownSetError:
+                await self.dropped(name)
+
+    async def _poll_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(self.options.poll_seconds)
+            try:
+                await self.poll()
+                self.last_poll_error = None
+            except Exception as error:
+                if self.last_poll_error is None:
+                    _log.error("cannot follow the registry: %s", error)
+                self.last_poll_error = str(error)
+
+    # Limits.
+
+    def take_stream(self) -> None:
+        """Count a client that follows events."""
+        most = self.options.max_streams
+        if most and self.n_streams >= most:
+            raise Problem(429, "too_many_streams", f"{most:,} clients follow events, the limit (--max-streams)")
+        self.n_streams += 1
+
+    def check_rate(self, caller: Caller, n_rows: int) -> None:
+        self.rates.take(caller.token_id, n_rows)
+
+
+def lock_directory(path: Path) -> int:
+    """A lock on the state directory, so that two servers never write the same state."""
+    make_directory(path)
+    handle = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise FileError(
+            f"another server uses the state directory {path}; stop it, or choose another directory with --state"
+        ) from None
+    return handle
+
+
+def service_of(request: Any) -> Service:
+    """The service that answers a request."""
+    service: Service = request.app.state.service
+    return service

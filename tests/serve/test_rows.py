@@ -1,0 +1,308 @@
+"""Matching and monitoring of rows, and the events of a feed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+import pytest
+from serve.conftest import ARROW, LINES, SCHEMA, with_alerts
+
+import vedette as vd
+from vedette.serve import live_set
+from vedette.serve.arrow_streams import write_stream
+
+ROWS = "/v1/sets/alerts/rows"
+MATCH = "/v1/sets/alerts/match"
+
+
+def row(symbol, price, minute):
+    time = datetime(2026, 3, 2) + timedelta(minutes=minute)
+    return {"symbol": symbol, "price": price, "ts": f"{time.isoformat()}Z"}
+
+
+def random_rows(n, seed, n_keys=7):
+    """Rows in time order, whose prices cross the bounds of the queries often."""
+    some = random.Random(seed)
+    return [row(some.choice(["IBM", "SAP", *"abcdefgh"][:n_keys]), some.randint(25, 45), minute) for minute in range(n)]
+
+
+def oracle(alerts, batches):
+    """The events of a monitor that sees these batches, as the service writes them."""
+    info = alerts.service.registry.set("alerts")
+    queries = vd.QuerySet(SCHEMA, name=info.uid)
+    queries.add("cheap", "price < 40", metadata={"owner": "ann"})
+    queries.add("ibm", "symbol = 'IBM' AND price > 30", metadata={"owner": "bob"})
+    monitor = queries.border(key="symbol", time="ts", columns=["price"], metadata=["owner"], event_id=True)
+    events = []
+    for batch in batches:
+        columns = {name: [each[name] for each in batch] for name in ("symbol", "price")}
+        times = pa.array([each["ts"].removesuffix("Z") for each in batch]).cast(pa.timestamp("us", tz=None))
+        table = pa.table({**columns, "ts": times.cast(pa.timestamp("us", "UTC"))})
+        events += monitor.step(table.set_column(1, "price", table["price"].cast(pa.float64()))).to_pylist()
+    return [(n, event["key"], event["query"], event["event"], event["price"], event["event_id"])
+            for n, event in enumerate(events, 1)]  # fmt: skip
+
+
+def plain(events):
+    return [tuple(each[name] for name in ("sequence", "key", "query", "event", "price", "event_id")) for each in events]
+
+
+def feed(alerts, after=0):
+    live = alerts.service.live["alerts"]
+    return plain(event.record for event in live.feed.after(after, 10**9))
+
+
+def test_rows_are_matched_as_json_lines_and_arrow(alerts):
+    rows = [{"symbol": "IBM", "price": 35}, {"symbol": "SAP", "price": 50}, {"symbol": "SAP", "price": 39.5}]
+    expected = [["cheap", "ibm"], [], ["cheap"]]
+
+    found = alerts.post(MATCH, json=rows).json()
+    assert ([sorted(each) for each in found["matches"]], found["version"]) == (expected, 2)
+    assert sorted(alerts.post(MATCH, json=rows[0]).json()["queries"]) == ["cheap", "ibm"]
+    lines = alerts.post(MATCH, content="\n".join(map(json.dumps, rows)), headers=LINES)
+    assert lines.headers["content-type"].startswith("application/x-ndjson")
+    assert [sorted(json.loads(line)["queries"]) for line in lines.text.splitlines()] == expected
+    table = pa.table(
+        {"symbol": ["IBM", "SAP", "SAP"], "price": [35.0, 50.0, 39.5], "ts": pa.nulls(3, pa.timestamp("us"))}
+    )
+    answer = alerts.post(MATCH, content=write_stream(table), headers=ARROW)
+    pairs = pa.ipc.open_stream(answer.content).read_all().to_pylist()
+    assert sorted((pair["row"], pair["query"]) for pair in pairs) == [(0, "cheap"), (0, "ibm"), (2, "cheap")]
+    as_json = alerts.post(MATCH, content=write_stream(table), headers={**ARROW, "accept": "application/json"})
+    assert [sorted(each) for each in as_json.json()["matches"]] == expected
+
+
+def test_a_change_through_the_service_is_seen_by_the_next_request(alerts):
+    assert alerts.post(MATCH, json={"price": 500}).json()["queries"] == []
+    alerts.post("/v1/sets/alerts/queries", json={"id": "high", "where": "price > 499"})
+    assert alerts.post(MATCH, json={"price": 500}).json()["queries"] == ["high"]
+
+
+def test_the_events_of_rows_are_those_of_a_monitor(alerts):
+    rows = random_rows(200, seed=1)
+    batches = [rows[:50], rows[50:51], rows[51:120], rows[120:]]
+    answers = [
+        alerts.post(ROWS, json=batches[0]).json(),
+        alerts.post(ROWS, json=batches[1][0]).json(),
+        alerts.post(ROWS, content="\n".join(map(json.dumps, batches[2])), headers=LINES).json(),
+        alerts.post(ROWS, json=batches[3]).json(),
+    ]
+
+    expected = oracle(alerts, batches)
+    assert plain(event for answer in answers for event in answer["events"]) == expected
+    assert feed(alerts) == expected
+    assert answers[-1]["sequence"] == len(expected) > 50
+
+
+def test_requests_at_the_same_time_are_processed_together_with_the_same_events(alerts, monkeypatch):
+    keys = "abcdefgh"
+    batches = [[row(key, price, minute)] for minute, price in enumerate([35, 45, 33]) for key in keys]
+    steps = []
+    original = live_set.LiveSet._step
+    monkeypatch.setattr(live_set.LiveSet, "_step", lambda *given: steps.append(len(given[2])) or original(*given))
+
+    requests = [("POST", ROWS, {"json": batch}) for batch in batches]
+    answers = alerts.run(alerts.together(*requests))
+
+    by_key = {key: [] for key in keys}
+    for answer, batch in zip(answers, batches, strict=True):
+        events = answer.json()["events"]
+        assert {event["key"] for event in events} <= {batch[0]["symbol"]}
+        by_key[batch[0]["symbol"]] += [event["event"] for event in events]
+    assert by_key == {key: ["enter", "exit", "enter"] for key in keys}
+    assert max(steps) > 1  # some were together
+    assert sorted(number for number, *_ in feed(alerts)) == list(range(1, 25))
+    assert {each[1:] for each in feed(alerts)} == {each[1:] for each in oracle(alerts, batches)}
+
+
+def test_a_bad_request_does_not_spoil_those_beside_it(alerts):
+    good = [("POST", ROWS, {"json": row(key, 35, 1)}) for key in "abc"]
+    bad = ("POST", ROWS, {"json": {"symbol": None, "price": 35, "ts": "2026-03-02T14:00:00Z"}})
+    worse = ("POST", ROWS, {"content": b"{", "headers": {"content-type": "application/json"}})
+
+    answers = alerts.run(alerts.together(good[0], bad, good[1], worse, good[2]))
+
+    assert [answer.status_code for answer in answers] == [200, 400, 200, 400, 200]
+    assert sorted(key for _, key, *_ in feed(alerts)) == ["a", "b", "c"]
+
+
+def test_time_causes_events_of_other_keys_in_the_feed_only(client):
+    client.post("/v1/sets", json={"name": "alerts", "kind": "border", "schema": SCHEMA})
+    client.post("/v1/sets/alerts/queries", json={"id": "cheap", "where": "price < 40"})
+    client.put("/v1/sets/alerts/monitor", json={"key": "symbol", "time": "ts", "expire_after": "5 minutes"})
+    client.post(ROWS, json=row("IBM", 35, 0))
+
+    later = client.post(ROWS, json=row("SAP", 35, 30)).json()
+
+    assert [(event["key"], event["event"]) for event in later["events"]] == [("SAP", "enter")]
+    events = [event.record for event in client.service.live["alerts"].feed.after(0)]
+    assert sorted((event["key"], event["event"]) for event in events) == [
+        ("IBM", "enter"),
+        ("IBM", "exit"),
+        ("SAP", "enter"),
+    ]
+
+
+def test_a_set_without_a_monitor_says_how_to_create_one(client):
+    client.post("/v1/sets", json={"name": "alerts", "kind": "border", "schema": SCHEMA})
+
+    refused = client.post(ROWS, json=row("IBM", 35, 0))
+
+    assert (refused.status_code, refused.json()["error"]["code"]) == (404, "no_monitor")
+    assert "PUT /v1/sets/alerts/monitor" in refused.json()["error"]["message"]
+    unknown = client.put("/v1/sets/alerts/monitor", json={"key": "symbl", "time": "ts"})
+    assert (unknown.status_code, unknown.json()["error"]["field"]) == (400, "symbl")
+    assert client.put("/v1/sets/alerts/monitor", json={"key": "symbol", "time": "ts"}).status_code == 201
+    assert client.get("/v1/sets/alerts/monitor").json()["key"] == "symbol"
+    assert client.put("/v1/sets/alerts/monitor", json={"key": "symbol", "time": "ts"}).status_code == 409
+    assert client.delete("/v1/sets/alerts/monitor").status_code == 204
+    assert client.post(ROWS, json=row("IBM", 35, 0)).status_code == 404
+
+
+def test_after_another_schema_rows_need_another_monitor(alerts):
+    alerts.post(ROWS, json=row("IBM", 35, 0))
+    alerts.patch("/v1/sets/alerts", json={"schema": f"{SCHEMA}, volume bigint"})
+
+    refused = alerts.post(ROWS, json=row("IBM", 50, 1))
+
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "damaged_state")
+    assert "the schema of set 'alerts' was altered" in refused.json()["error"]["message"]
+    assert alerts.post(MATCH, json={"price": 3, "volume": 5}).json()["queries"] == ["cheap"]
+    assert alerts.delete("/v1/sets/alerts/monitor").status_code == 204
+    assert alerts.put("/v1/sets/alerts/monitor", json={"key": "symbol", "time": "ts"}).status_code == 201
+    assert alerts.post(ROWS, json=row("IBM", 35, 0)).json()["events"][0]["event"] == "enter"
+
+
+@pytest.mark.parametrize("log_bytes", [1, 2000, 1 << 20])
+def test_a_restart_continues_where_the_last_one_stopped(open_client, log_bytes):
+    client = with_alerts(open_client(log_bytes=log_bytes))
+    rows = random_rows(120, seed=2)
+    batches = [rows[place : place + 10] for place in range(0, 120, 10)]
+    for batch in batches[:6]:
+        client.post(ROWS, json=batch)
+    client.post("/v1/sets/alerts/queries", json={"id": "never", "where": "price > 1000"})
+    client.close()
+
+    client = open_client(log_bytes=log_bytes)
+    for batch in batches[6:]:
+        client.post(ROWS, json=batch)
+
+    assert feed(client) == oracle(client, batches)
+
+
+def test_what_was_not_written_is_not_acknowledged_and_not_kept(alerts, monkeypatch):
+    batches = [[each] for each in random_rows(30, seed=3)]
+    for batch in batches[:10]:
+        assert alerts.post(ROWS, json=batch).status_code == 200
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr("vedette.serve.row_log.os.write", fail)
+        refused = alerts.post(ROWS, json=batches[10])
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "unavailable")
+    assert "No space left on device" in refused.json()["error"]["message"]
+
+    for batch in batches[11:]:
+        assert alerts.post(ROWS, json=batch).status_code == 200
+    assert feed(alerts) == oracle(alerts, batches[:10] + batches[11:])
+
+
+def test_after_a_failure_between_step_and_log_the_state_is_restored(alerts, monkeypatch):
+    batches = [[each] for each in random_rows(20, seed=10)]
+    for batch in batches[:10]:
+        alerts.post(ROWS, json=batch)
+
+    def fail(*_):
+        raise MemoryError
+
+    with monkeypatch.context() as broken:
+        broken.setattr("vedette.serve.durable_monitor.Record", fail)
+        assert alerts.post(ROWS, json=batches[10]).status_code == 500
+
+    for batch in batches[11:]:
+        assert alerts.post(ROWS, json=batch).status_code == 200
+    assert feed(alerts) == oracle(alerts, batches[:10] + batches[11:])
+
+
+def test_two_services_do_not_share_a_state(alerts, open_client):
+    with pytest.raises(vd.FileError, match="another server uses the state directory"):
+        open_client()
+
+
+def test_events_that_are_no_longer_kept_are_a_gap(open_client):
+    client = with_alerts(open_client(keep_events=10))
+    for batch in random_rows(100, seed=4):
+        client.post(ROWS, json=batch)
+    from vedette.serve.access import LOCAL
+    from vedette.serve.event_feed import EventFilter
+    from vedette.serve.routes.events import read_on
+
+    async def read():
+        service = client.service
+        service.is_stopping = True  # ends the stream after what there is
+        found = [each async for each in read_on(service, LOCAL, service.live["alerts"].feed, EventFilter(), 3)]
+        service.is_stopping = False
+        return found
+
+    start, gap, *events = client.run(read())
+    oldest = client.service.live["alerts"].feed.oldest
+    assert start is None
+    assert gap == {"from": 4, "to": oldest - 1}
+    assert [event.sequence for event in events] == list(range(oldest, client.service.live["alerts"].feed.next))
+    assert 10 <= len(events) < 20
+
+
+def test_a_feed_wakes_those_who_wait(alerts):
+    feed_ = alerts.service.live["alerts"].feed
+
+    async def wait():
+        waiting = asyncio.create_task(feed_.wait(feed_.next - 1, 30))
+        await asyncio.sleep(0)
+        await alerts._client.post(ROWS, json=row("IBM", 35, 0))
+        await asyncio.wait_for(waiting, 5)
+        return feed_.after(0)
+
+    assert [event.record["query"] for event in alerts.run(wait())] == ["cheap", "ibm"]
+
+
+def test_versions_that_the_log_needs_are_not_forgotten(open_client, registry):
+    client = with_alerts(open_client())
+    rows = random_rows(40, seed=8)
+    for place, batch in enumerate([rows[:20], rows[20:]]):
+        client.post(ROWS, json=batch)
+        client.post("/v1/sets/alerts/queries", json={"id": f"never{place}", "where": "price > 1000"})
+    (pinned,) = registry.pins("alerts")
+    assert pinned.stream.startswith("serve:")
+
+    registry.forget("alerts", registry.set("alerts").version)
+    client.close()
+
+    client = open_client()
+    client.run(asyncio.sleep(0))
+    client.post(ROWS, json=[])
+    assert feed(client) == oracle(client, [rows[:20], rows[20:]])
+    assert client.delete("/v1/sets/alerts/monitor").status_code == 204
+    assert registry.pins("alerts") == []
+
+
+def test_a_damaged_state_is_reported_and_matching_goes_on(open_client, tmp_path):
+    client = with_alerts(open_client())
+    client.post(ROWS, json=random_rows(20, seed=9))
+    client.close()
+    (snapshot,) = (tmp_path / "state").glob("*/snapshot-*")
+    data = bytearray(snapshot.read_bytes())
+    data[len(data) // 2] ^= 1
+    snapshot.write_bytes(data)
+
+    client = open_client()
+
+    refused = client.post(ROWS, json=row("IBM", 35, 100))
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "damaged_state")
+    assert "is damaged; restore it from a backup" in refused.json()["error"]["message"]
+    assert client.post(MATCH, json={"symbol": "IBM", "price": 35}).json()["queries"]

@@ -1,0 +1,310 @@
+"""Tokens: who may do what, whose queries they see, and what every route answers without one."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import httpx
+import pytest
+from serve.conftest import LINES
+from serve.test_rows import MATCH, ROWS, row
+
+from vedette.registry.tokens import create_token, list_tokens, revoke_token
+from vedette.serve.problems import Problem
+from vedette.serve.rates import Rates
+
+OPEN = ("/healthz", "/readyz")
+
+
+def bearer(text):
+    return {"authorization": f"Bearer {text}"}
+
+
+@pytest.fixture
+def token(alerts, registry):
+    """Creates a token; returns its headers."""
+
+    def create(role, **options):
+        _, text = create_token(registry.database, f"the {role}", role, **options)
+        alerts.run(alerts.service.poll())
+        return bearer(text)
+
+    return create
+
+
+def every_route(client):
+    document = client.get("/openapi.json", headers=client.headers).json()
+    for path, operations in document["paths"].items():
+        for method in operations:
+            yield method.upper(), path.replace("{set}", "alerts").replace("{id}", "cheap")
+    yield "GET", "/openapi.json"
+
+
+def test_every_route_needs_a_token_once_there_is_one(alerts, token):
+    admin = token("admin")
+    routes = list(every_route(type("Asks", (), {"get": alerts.get, "headers": admin})))
+
+    assert len(routes) > 25
+    for method, path in routes:
+        for headers in ({}, bearer("vdt_abc_def"), {"authorization": "Basic eDp5"}, bearer("")):
+            answer = alerts.request(method, path, headers=headers)
+            expected = 200 if path in OPEN else 401
+            assert answer.status_code == expected, (method, path)
+            if expected == 401:
+                assert answer.json()["error"]["code"] == "unauthorized"
+                assert answer.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("path", ["/v1/sets/alerts/events/ws", "/v1/sets/alerts/rows/ws"])
+def test_sockets_need_a_token_too(alerts, token, path):
+    token("admin")
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    async def receive():
+        return {"type": "websocket.connect"}
+
+    scope = {"type": "websocket", "path": path, "raw_path": path.encode(), "query_string": b"", "subprotocols": []}
+    alerts.run(alerts.app({**scope, "headers": [(b"host", b"localhost")]}, receive, send))
+
+    assert [(each["type"], each["code"]) for each in sent] == [("websocket.close", 4401)]
+
+
+def test_a_revoked_or_expired_token_is_refused_and_the_service_stays_closed(alerts, token, registry):
+    headers = token("read")
+    assert alerts.get("/v1/sets", headers=headers).status_code == 200
+    (known,) = list_tokens(registry.database)
+
+    revoke_token(registry.database, known.id)
+    alerts.run(alerts.service.poll())
+
+    assert alerts.get("/v1/sets", headers=headers).json()["error"]["message"] == "the token is revoked"
+    assert alerts.get("/v1/sets").status_code == 401
+    short = token("read", ttl="1 millisecond")
+    time.sleep(0.01)
+    assert alerts.get("/v1/sets", headers=short).json()["error"]["message"] == "the token has expired"
+
+
+@pytest.mark.parametrize(
+    ("role", "method", "path", "body"),
+    [
+        ("write", "POST", "/v1/sets/alerts/queries", {"id": "x", "where": "price > 1"}),
+        ("write", "PATCH", "/v1/sets/alerts/queries/cheap", {"where": "price > 1"}),
+        ("write", "DELETE", "/v1/sets/alerts/queries/cheap", None),
+        ("write", "POST", "/v1/sets/alerts/restore", {"version": 1}),
+        ("write", "POST", ROWS, row("IBM", 3, 1)),
+        ("admin", "POST", "/v1/sets", {"name": "n", "schema": "x double"}),
+        ("admin", "PATCH", "/v1/sets/alerts", {"time_zone": "Europe/Berlin"}),
+        ("admin", "DELETE", "/v1/sets/alerts/monitor", None),
+        ("admin", "DELETE", "/v1/sets/alerts", None),
+        ("admin", "GET", "/v1/tokens", None),
+        ("admin", "POST", "/v1/tokens", {"name": "n", "role": "admin"}),
+    ],
+)
+def test_a_role_includes_the_lesser_ones_and_no_more(alerts, token, role, method, path, body):
+    roles = ["read", "write", "admin"]
+    tokens = {each: token(each) for each in roles}
+
+    for each in roles:
+        answer = alerts.request(method, path, json=body, headers=tokens[each])
+        is_allowed = roles.index(each) >= roles.index(role)
+        assert (answer.status_code < 300) == is_allowed, answer.text
+        if not is_allowed:
+            assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden")
+        elif each == role:
+            break
+
+
+def test_a_token_of_some_sets_does_not_see_the_others(alerts, token):
+    alerts.post("/v1/sets", json={"name": "secret", "schema": "x double"})
+    headers = token("write", sets=["alerts"])
+
+    assert [each["name"] for each in alerts.get("/v1/sets", headers=headers).json()] == ["alerts"]
+    for method, path in (("GET", "/v1/sets/secret"), ("POST", "/v1/sets/secret/match"), ("GET", "/v1/sets/nosuch")):
+        answer = alerts.request(method, path, json={"x": 1} if method == "POST" else None, headers=headers)
+        assert answer.status_code == 404
+        assert answer.json()["error"]["message"].endswith("or the token is not for it")
+    assert alerts.get("/metrics", headers=headers).status_code == 403
+
+
+def test_a_token_of_an_owner_sees_and_edits_only_what_is_theirs(alerts, token):
+    ann = token("write", owner="ann")
+    queries = "/v1/sets/alerts/queries"
+
+    assert [each["id"] for each in alerts.get(queries, headers=ann).json()["queries"]] == ["cheap"]
+    assert alerts.post(MATCH, json={"symbol": "IBM", "price": 35}, headers=ann).json()["queries"] == ["cheap"]
+    both = alerts.post(MATCH, json=[{"symbol": "IBM", "price": 35}, {"symbol": "IBM", "price": 45}], headers=ann).json()
+    assert both["matches"] == [["cheap"], []]
+    for method, path, body in (
+        ("GET", f"{queries}/ibm", None),
+        ("GET", f"{queries}/ibm/history", None),
+        ("PATCH", f"{queries}/ibm", {"where": "price > 1"}),
+        ("DELETE", f"{queries}/ibm", None),
+        ("POST", f"{queries}/ibm/restore", {"version": 2}),
+        ("POST", "/v1/sets/alerts/why", {"query": "ibm", "row": {"price": 1}}),
+    ):
+        refused = alerts.request(method, path, json=body, headers=ann)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (404, "unknown_query"), path
+    for path, body in (
+        (queries, {"id": "x", "where": "price > 1", "metadata": {"owner": "bob"}}),
+        (ROWS, row("IBM", 3, 1)),
+        ("/v1/sets/alerts/restore", {"version": 1}),
+        ("/v1/sets/alerts/backtest?time=ts", {}),
+    ):
+        assert alerts.post(path, json=body, headers=ann).status_code == 403
+    assert alerts.get("/v1/sets/alerts/explain", headers=ann).status_code == 403
+    assert alerts.get("/v1/sets/alerts/events?owner=bob", headers=ann).status_code == 403
+
+    assert alerts.post(queries, json={"id": "mine", "where": "price > 1"}, headers=ann).status_code == 201
+    assert alerts.get(f"{queries}/mine", headers=ann).json()["metadata"] == {"owner": "ann"}
+    lines = [
+        {"id": "more", "where": "price > 2"},
+        {"op": "remove", "id": "ibm"},
+        {"op": "put", "id": "ibm", "where": "1=1"},
+    ]
+    body = "\n".join(map(json.dumps, lines))
+    report = alerts.post(f"{queries}/bulk?skip_invalid=true", content=body, headers={**ann, **LINES}).json()
+    assert [line["did"] for line in report["lines"]] == ["added", "nothing", "nothing"]
+    assert alerts.patch(f"{queries}/mine", json={"metadata": {"owner": "bob"}}, headers=ann).status_code == 403
+    diff = alerts.get("/v1/sets/alerts/diff?before=0", headers=ann).json()
+    assert sorted(line["id"] for line in diff["queries"]) == ["cheap", "mine", "more"]
+
+
+def test_the_history_names_the_author_of_each_change(alerts, token):
+    writer = token("write")
+    alerts.patch("/v1/sets/alerts/queries/cheap", json={"where": "price < 3"}, headers=writer)
+
+    first, second = alerts.get("/v1/sets/alerts/queries/cheap/history", headers=writer).json()
+
+    assert first["added_by"] is None
+    assert first["removed_by"] == second["added_by"]
+    assert second["added_by"].startswith("the write (")
+
+
+def test_a_token_has_a_limit_on_its_queries(alerts, token):
+    writer = token("write", max_queries=2)
+    for number in (1, 2):
+        new = {"id": f"n{number}", "where": "price > 1"}
+        assert alerts.post("/v1/sets/alerts/queries", json=new, headers=writer).status_code == 201
+
+    refused = alerts.post("/v1/sets/alerts/queries", json={"id": "n3", "where": "price > 1"}, headers=writer)
+
+    assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_queries")
+    body = json.dumps({"id": "n3", "where": "price > 1"})
+    bulk = alerts.post("/v1/sets/alerts/queries/bulk", content=body, headers={**writer, **LINES})
+    assert bulk.status_code == 429
+    assert alerts.delete("/v1/sets/alerts/queries/n1", headers=writer).status_code == 200
+    assert (
+        alerts.post("/v1/sets/alerts/queries", json={"id": "n3", "where": "price > 1"}, headers=writer).status_code
+        == 201
+    )
+
+
+def test_tokens_are_created_listed_and_revoked_over_http_and_shown_once(alerts):
+    made = alerts.post("/v1/tokens", json={"name": "root", "role": "admin"})
+    assert made.status_code == 201
+    root = bearer(made.json()["token"])
+    assert alerts.get("/v1/tokens").status_code == 401  # from now on
+
+    reader = alerts.post("/v1/tokens", json={"name": "r", "role": "read", "sets": ["alerts"]}, headers=root).json()
+    listed = alerts.get("/v1/tokens", headers=root)
+    assert [each["name"] for each in listed.json()] == ["root", "r"]
+    assert "digest" not in listed.text
+    assert reader["token"].rsplit("_", 1)[1] not in listed.text
+    assert alerts.delete(f"/v1/tokens/{reader['id']}", headers=root).json()["revoked_at"] is not None
+    assert alerts.get("/v1/sets", headers=bearer(reader["token"])).status_code == 401
+    assert alerts.delete("/v1/tokens/nosuch", headers=root).status_code == 404
+    confined = alerts.post("/v1/tokens", json={"name": "x", "role": "admin", "owner": "ann"}, headers=root)
+    assert "give the role read or write to confine a token" in confined.json()["error"]["message"]
+
+
+def test_the_database_has_no_token_in_it(alerts, registry, tmp_path):
+    _, text = create_token(registry.database, "x", "read")
+    secret = text.rsplit("_", 1)[1].encode()
+
+    files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+
+    assert files
+    assert not any(secret in data for data in files)
+
+
+def test_tokens_are_managed_by_commands(run, tmp_path):
+    url = f"sqlite:///{tmp_path / 'tokens.db'}"
+    code, out, err = run("serve", "token", "create", "ann", "--role", "write", "--owner", "ann", "--ttl", "30 days",
+                         "--registry", url)  # fmt: skip
+    assert (code, out[:4], err) == (0, "vdt_", "")
+    token_id = out.split("_")[1]
+
+    code, out, _ = run("serve", "token", "list", "--registry", url, "--json")
+    (listed,) = json.loads(out)
+    assert (listed["id"], listed["role"], listed["owner"], listed["revoked_at"]) == (token_id, "write", "ann", None)
+    code, out, _ = run("serve", "token", "revoke", token_id, "--registry", url, "--json")
+    assert json.loads(out)["revoked_at"]
+    code, _, err = run("serve", "token", "revoke", "nosuch", "--registry", url)
+    assert (code, err) == (2, "vedette: no token 'nosuch'; `vedette serve token list` shows their ids\n")
+    code, _, err = run("serve", "token", "create", "ann", "--role", "owner", "--registry", url)
+    assert (code, err) == (2, "vedette: --role must be one of: read, write, admin; got 'owner'\n")
+
+
+def test_pages_of_other_hosts_cannot_use_a_service_without_tokens(alerts):
+    assert alerts.get("/v1/sets", headers={"host": "evil.example"}).json()["error"]["code"] == "foreign_host"
+    crossed = alerts.post("/v1/sets", json={"name": "x"}, headers={"origin": "https://evil.example"})
+    assert (crossed.status_code, crossed.json()["error"]["code"]) == (403, "foreign_origin")
+    assert alerts.get("/v1/sets", headers={"origin": "http://localhost"}).status_code == 200
+    for host in ("localhost:8080", "127.0.0.1:8080", "[::1]:8080"):
+        assert alerts.get("/v1/sets", headers={"host": host}).status_code == 200
+
+
+def test_limits_are_refused_with_a_sentence(open_client):
+    from serve.conftest import with_alerts
+
+    client = with_alerts(
+        open_client(max_body_bytes=1000, max_rows=3, rows_per_second=2, max_text_length=50, max_streams=1)
+    )
+
+    large = client.post(MATCH, content=b" " * 1001, headers={"content-type": "application/json"})
+    assert (large.status_code, large.json()["error"]["code"]) == (413, "body_too_large")
+    many = client.post(MATCH, json=[{"price": 1}] * 4)
+    assert (many.status_code, many.json()["error"]["code"]) == (413, "too_many_rows")
+    long = client.post("/v1/sets/alerts/queries", json={"id": "x", "where": "price > 1" + " " * 50})
+    assert "the limit is 50 (--max-text-length)" in long.json()["error"]["message"]
+    client.service.n_streams = 1
+    assert client.get("/v1/sets/alerts/events").status_code == 429
+    client.service.n_streams = 0
+    answers = [client.post(ROWS, json=row("IBM", 35, minute)) for minute in range(8)]
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert refused
+    assert "more than 2 rows a second" in refused[0].json()["error"]["message"]
+    assert int(refused[0].headers["retry-after"]) >= 1
+
+
+def test_a_body_without_a_length_is_bounded_too(open_client):
+    client = open_client(max_body_bytes=1000)
+
+    async def endless():
+        while True:
+            yield b"x" * 100
+
+    async def send():
+        transport = httpx.ASGITransport(client.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as other:
+            headers = {"content-type": "application/json"}
+            return [
+                await other.post(path, content=endless(), headers=headers) for path in ("/v1/sets", "/v1/sets/a/match")
+            ]
+
+    assert [answer.status_code for answer in client.run(send())] == [413, 413]
+
+
+def test_rates_are_by_caller_and_refill():
+    rates = Rates(10)
+    rates.take("a", 20, now=0.0)
+    rates.take("b", 20, now=0.0)
+    with pytest.raises(Problem, match="wait 1 s"):
+        rates.take("a", 5, now=0.0)
+    rates.take("a", 5, now=0.5)
+    with pytest.raises(Problem, match="at most 20 can be sent at once"):
+        rates.take("a", 21, now=99.0)
