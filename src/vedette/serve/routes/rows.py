@@ -18,7 +18,8 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from vedette.errors import UnknownSetError, VedetteError
-from vedette.operators.border.event_metadata import find_metadata
+from vedette.operators.border.event_metadata import metadata_at
+from vedette.operators.query_metadata import find_metadata
 from vedette.registry.tokens import READ, WRITE
 from vedette.serve.access import OWNER, Caller
 from vedette.serve.arrow_streams import write_stream
@@ -174,7 +175,7 @@ def _match(live: LiveSet, caller: Caller, form: int, wanted: int, body: bytes) -
 
 def _only_of(owner: str, view: Any, starts: Any, positions: Any) -> tuple[Any, Any]:
     """The matches of an owner's queries."""
-    owners = find_metadata((OWNER,), positions, view)[OWNER]
+    owners = find_metadata((OWNER,), positions, lambda queries: metadata_at(queries, view))[OWNER]
     is_own = np.array([each == owner for each in owners.to_pylist()], bool)
     kept = np.concatenate([[0], np.cumsum(is_own)])
     return kept[starts], positions[is_own]
