@@ -21,6 +21,7 @@ from vedette.backtesting.counts import (
 )
 from vedette.backtesting.result import Backtest, assemble, count_keys, empty_counts
 from vedette.errors import QueryError
+from vedette.queries.query_options import PER_QUERY
 
 if TYPE_CHECKING:
     from vedette.queries.query_set import QuerySet
@@ -52,7 +53,7 @@ def backtest(
     [{'query': 'cheap', 'matches': 2, 'events': 1, 'keys': 1, 'notifications': 1}]
     """
     sets = check_sets(queries, against)
-    monitors = [] if key is None else [each.border(key=key, time=time, **options) for each in sets]
+    monitors = [] if key is None else [_monitored(each, options).border(key=key, time=time, **options) for each in sets]
     if options and key is None:
         raise QueryError(f"{next(iter(options))} is an option of events, which need a key", option="key")
     id_type = plain_type(sets[0].ids.type)
@@ -72,6 +73,12 @@ def backtest(
     dropped = {"late": sum(each.n_late for each in monitors), "null_keys": sum(each.n_null_keys for each in monitors)}
     ids = [active_ids(each) for each in sets]
     return assemble(total, add_up([lines], MATCH_KEYS, EVENT_COUNTS), count_keys(lines), ids, dropped)
+
+
+def _monitored(queries: QuerySet, options: Mapping[str, Any]) -> QuerySet:
+    """The set, or a copy if monitoring removes queries from it."""
+    removes = options.get("once") == PER_QUERY or queries.has_option("once", PER_QUERY)
+    return type(queries).from_bytes(queries.to_bytes()) if removes else queries
 
 
 def check_sets(queries: QuerySet, against: QuerySet | None) -> list[QuerySet]:

@@ -60,6 +60,9 @@ class EventOptions:
         typer.Option("--cooldown", metavar="DURATION", help="Hold back further events of a key for this time"),
     ] = None
     once: Annotated[bool, typer.Option("--once", help="Count only the first enter of a key into a query")] = False
+    once_query: Annotated[
+        bool, typer.Option("--once-query", help="Count only the first enter of any key into a query")
+    ] = False
     margin: Annotated[
         list[str] | None,
         typer.Option("--margin", metavar="NUMBER", help="How far outside a key must be to leave: 0.5, or price=0.5"),

@@ -87,6 +87,9 @@ def border(
         ),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Write only the first enter of a key into a query")] = False,
+    once_query: Annotated[
+        bool, typer.Option("--once-query", help="Write only the first enter of any key into a query")
+    ] = False,
     held_back: Annotated[
         bool | None,
         typer.Option(
@@ -112,6 +115,7 @@ def border(
     from vedette.cli.jobs.border import border_files, read_margin
     from vedette.data.durations import number_or_duration
     from vedette.files.queries import QueriesFile
+    from vedette.queries.query_options import PER_QUERY
 
     options = {
         "key": key,
@@ -126,8 +130,8 @@ def border(
         "event_id": event_id,
         "metadata": metadata or None,
         "cooldown": number_or_duration(cooldown),
-        "once": once,
+        "once": PER_QUERY if once_query else once,
         "held_back": held_back,
     }
-    source = QueriesFile(queries, time_zone, skip_bad=skip_bad, repair=repair)
+    source = QueriesFile(queries, time_zone, skip_bad=skip_bad, repair=repair, takes_options=True)
     return border_files(rows, source, out, options, schema=schema, spark=spark, quiet=quiet)

@@ -106,6 +106,20 @@ def _read_text(text: str) -> int | None:
     return round(min(total, 2.0 * _MAX_DURATION))
 
 
+def write_duration(microseconds: int) -> str:
+    """A duration as text, which `read_duration` reads.
+
+    >>> write_duration(5_400_000_000), write_duration(250_000)
+    ('1 hour 30 minutes', '250 milliseconds')
+    """
+    pieces = []
+    for unit in ("day", "hour", "minute", "second", "millisecond", "microsecond"):
+        n, microseconds = divmod(microseconds, _MICROSECONDS[unit])
+        if n:
+            pieces.append(f"{n} {unit}{'s' * (n > 1)}")
+    return " ".join(pieces)
+
+
 def number_or_duration(text: str | None) -> str | int | float | None:
     """A number if the text is one, for times that are numbers; else the text of a duration, such as '5 minutes'.
 

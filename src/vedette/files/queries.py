@@ -1,4 +1,6 @@
-"""Files of queries: CSV, JSON lines or Parquet with columns `id` and `where`; other columns are ignored.
+"""Files of queries: CSV, JSON lines or Parquet with columns `id` and `where`, and options of border monitoring.
+
+Other columns are ignored.
 
 Or GeoJSON, where each polygon, or point with a radius, is a query over two fields that are found by their names, such
 as lon and lat.
@@ -8,8 +10,11 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from vedette.data.schema import TYPE_NAMES, Schema
 from vedette.errors import FileError, QueryError
@@ -18,6 +23,7 @@ from vedette.files.json_text import read_json
 from vedette.files.lines import WORDS, Kind, Lines, read_lines
 from vedette.files.rows import RowsFile, check_readable
 from vedette.language.fence_bounds import LATITUDES, LONGITUDES
+from vedette.queries.query_options import OPTIONS, take_options
 from vedette.queries.query_set import QuerySet
 
 _SHOWN_FIELDS = 20
@@ -34,6 +40,7 @@ class QueriesFile:
     time_zone: str = "UTC"
     skip_bad: bool = False
     repair: bool = False
+    takes_options: bool = False  # of border monitoring: columns or properties such as cooldown
     notes: list[str] = field(default_factory=list)  # for a summary: skipped and repaired queries
 
     def load(self, schema: str | Schema, *, shown_by: RowsFile | None = None) -> QuerySet:
@@ -42,9 +49,11 @@ class QueriesFile:
         `shown_by` is the file of rows from which the schema was inferred, if it was not declared.
         """
         queries = QuerySet(schema, time_zone=self.time_zone)
-        lines = read_queries(self.path, queries.schema, repair=self.repair).keep_first()
+        kind = _QUERY_WITH_OPTIONS if self.takes_options else _QUERY
+        lines = read_queries(self.path, queries.schema, kind, repair=self.repair).keep_first()
         try:
-            lines.add_to(queries.add_many, skip_bad=self.skip_bad)
+            add = partial(_add_with_options, queries) if self.takes_options else queries.add_many
+            lines.add_to(add, skip_bad=self.skip_bad)
         except FileError as error:
             if shown_by is not None and error.field is not None and shown_by.repeats(error.field):
                 shown_by.refuse_repeated(error.field)
@@ -70,12 +79,24 @@ def take_text(text: object) -> str:
     return text
 
 
+def _take_with_options(text: object, rest: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The text of a query, and its options."""
+    return take_text(text), take_options({name.lower(): cell for name, cell in rest.items() if name.lower() in OPTIONS})
+
+
+def _add_with_options(queries: QuerySet, ids: list[Any], values: list[tuple[str, dict[str, Any]]]) -> None:
+    given = [options for _, options in values]
+    columns = {name: [each.get(name) for each in given] for name in OPTIONS if any(name in each for each in given)}
+    queries.add_many(ids, [text for text, _ in values], **columns)
+
+
 _QUERY = Kind("query", "queries", ("where",), "an id and a text under 'where'", take_text)
+_QUERY_WITH_OPTIONS = replace(_QUERY, take=_take_with_options, has_rest=True)
 
 
-def read_queries(path: Path, schema: Schema, *, repair: bool = False) -> Lines:
+def read_queries(path: Path, schema: Schema, kind: Kind = _QUERY, *, repair: bool = False) -> Lines:
     """The queries of a file. Polygons compare the fields of `schema` that are a point."""
-    return read_polygons(path, schema, _QUERY, repair=repair) if is_geojson(path) else read_lines(path, _QUERY)
+    return read_polygons(path, schema, kind, repair=repair) if is_geojson(path) else read_lines(path, kind)
 
 
 def is_geojson(path: Path) -> bool:

@@ -57,7 +57,9 @@ class Border(OperatorSection):
     columns: list[Text] | None = Field(None, description="columns of the row that causes an event")
     event_id: bool | None = Field(None, description="whether events have an id; by default with columns or metadata")
     cooldown: Length | None = Field(None, description="hold back events of a key and a query for this time")
-    once: bool = Field(False, description="report only the first enter of a key into a query")
+    once: bool | Literal["query"] = Field(
+        False, description="report only the first enter of a key into a query, or with 'query' of any key"
+    )
     held_back: bool | None = Field(None, description="whether events say how many were held back before")
     metadata: list[Text] | None = Field(None, description="fields of the query's metadata that events have")
     on_bad_row: OnBadRow = Field("error", description=_BAD_ROW)

@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 from vedette.errors import QueryError
 from vedette.native.damage import check, check_shape, check_type
 from vedette.queries.metadata import write_metadata
-from vedette.queries.query_options import DURATIONS, ONCE, OPTIONS, check_names, read_options, to_number, to_value
+from vedette.queries.query_options import (
+    DURATIONS,
+    IN_UNITS,
+    ONCE,
+    OPTIONS,
+    check_names,
+    read_options,
+    to_number,
+    to_value,
+)
 
 
 class Attributes:
@@ -26,7 +35,7 @@ class Attributes:
     def __init__(self, n: int = 0) -> None:
         self._n = n
         self._values: dict[str, NDArray[np.float64]] = {}
-        self._are_numbers: dict[str, NDArray[np.bool_]] = {}  # of durations: given as numbers, not as texts
+        self._are_numbers: dict[str, NDArray[np.bool_]] = {}  # of IN_UNITS: given as numbers, not as texts
         self._metadata: pa.LargeStringArray | None = None  # JSON, or an empty text
         self._later: list[Attributes] = []
 
@@ -91,7 +100,7 @@ class Attributes:
             numbers[place], flags[place] = known[key]
         if known:
             self._values[name] = numbers
-            if name in DURATIONS:
+            if name in IN_UNITS:
                 self._are_numbers[name] = flags
 
     def _set_numbers(self, name: str, numbers: NDArray[np.float64]) -> None:
@@ -100,7 +109,7 @@ class Attributes:
             read_options({name: value})  # raises if it is out of range
         if len(given):
             self._values[name] = numbers
-            if name in DURATIONS:
+            if name in IN_UNITS:
                 self._are_numbers[name] = np.ones(self._n, np.bool_)
 
     def append(self, other: Attributes) -> None:
@@ -124,9 +133,9 @@ class Attributes:
         return self._values.get(name)
 
     def given_as_numbers(self, name: str) -> NDArray[np.bool_]:
-        """By position: whether a duration was given as a number, and not as a text."""
+        """By position: whether an option was given as a number, and not as a text with a unit."""
         self._merge()
-        return self._are_numbers[name]
+        return self._are_numbers.get(name, np.ones(self._n, np.bool_))  # margins of earlier files are numbers
 
     def metadata_at(self, positions: NDArray[Any]) -> list[dict[str, Any]]:
         """The metadata of some queries."""
@@ -154,6 +163,8 @@ class Attributes:
         self._merge()
         for name, values in self._values.items():
             yield name.encode() + values.tobytes()
+        if not self.given_as_numbers("margin").all():
+            yield self._are_numbers["margin"].tobytes()
         if self._metadata is not None:
             yield "\0".join(self._metadata.to_pylist()).encode("utf-8", "surrogatepass")
 
@@ -163,8 +174,8 @@ class Attributes:
         parts, self._later = [self._flat(), *self._later], []
         for name in dict.fromkeys(name for part in parts for name in part._values):
             self._values[name] = np.concatenate([part._values.get(name, np.full(part._n, np.nan)) for part in parts])
-            if name in DURATIONS:
-                flags = [part._are_numbers.get(name, np.zeros(part._n, np.bool_)) for part in parts]
+            if name in IN_UNITS:
+                flags = [part._are_numbers.get(name, np.ones(part._n, np.bool_)) for part in parts]
                 self._are_numbers[name] = np.concatenate(flags)
         if any(part._metadata is not None for part in parts):
             self._metadata = pa.concat_arrays([part._texts() for part in parts])
@@ -197,7 +208,8 @@ class Attributes:
         check_type(self._values, dict[str, NDArray[np.float64]], "the options of queries")
         check_type(self._are_numbers, dict[str, NDArray[np.bool_]], "the options of queries")
         check(self._values.keys() <= {*OPTIONS}, "queries have unknown options")
-        check(self._are_numbers.keys() == self._values.keys() & {*DURATIONS}, "the options of queries are incomplete")
+        flagged = self._values.keys() & {*IN_UNITS}
+        check(self._are_numbers.keys() in (flagged, flagged - {"margin"}), "the options of queries are incomplete")
         for each in (*self._values.values(), *self._are_numbers.values()):
             check_shape(each, (self._n,), "the options of queries")
         for name, each in self._values.items():

@@ -37,6 +37,7 @@ from vedette.queries.explanation import explain
 from vedette.queries.metadata import write_metadata
 from vedette.queries.parts import Parts
 from vedette.queries.planner import check_index_name
+from vedette.queries.query_options import to_number
 from vedette.queries.query_texts import QueryTexts, as_texts
 from vedette.queries.read_rows import ReadRows
 from vedette.queries.retained import Retained
@@ -245,9 +246,10 @@ class QuerySet(VersionedSet):
             warnings += selectivity.warn(compile_texts([text], self.schema, self.time_zone))
         return warnings
 
-    def has_option(self, name: str) -> bool:
-        """Whether some query has this option itself."""
-        return self._attributes.numbers(name) is not None
+    def has_option(self, name: str, value: Any = None) -> bool:
+        """Whether some query has this option itself, or has it with this value."""
+        numbers = self._attributes.numbers(name)
+        return numbers is not None and (value is None or bool((numbers == to_number(name, value)[0]).any()))
 
     def without_metadata(self) -> QuerySet:
         """A set of the same queries without their metadata, to be sent elsewhere. It must not be changed."""
@@ -351,7 +353,7 @@ class QuerySet(VersionedSet):
         event_id: bool | None = None,
         metadata: Sequence[str] | None = None,
         cooldown: Any = None,
-        once: bool = False,
+        once: bool | str = False,
         held_back: bool | None = None,
         threads: int | None = None,
     ) -> BorderMonitor:
@@ -366,8 +368,9 @@ class QuerySet(VersionedSet):
         query's metadata, as texts. `event_id`: events have a stable id, by default if they have `columns` or
         `metadata`. `cooldown`: after an enter, further enters of the key into the query, and their exits, are held back
         for this time, and the next event says in `held_back` how many were. `once`: only the first enter of a key into
-        a query is reported. `held_back` adds or omits that column; by default it is there if something can be held
-        back. A query's own options override these. `threads` is that of `match`.
+        a query is reported; with "query", only the first enter of any key, and the query is then removed from the set.
+        `held_back` adds or omits that column; by default it is there if something can be held back. A query's own
+        options override these. `threads` is that of `match`.
         """
         self.retain()
         options = _BORDER["MonitorOptions"](

@@ -25,6 +25,7 @@ from vedette.registry.store.migrations import migrate
 from vedette.registry.write import alteration, sets
 from vedette.registry.write.change import Change
 from vedette.registry.write.locked_set import LockedSet, is_due
+from vedette.registry.write.reports import remove_reported
 from vedette.registry.write.samples import alter_sample
 
 if TYPE_CHECKING:
@@ -237,6 +238,14 @@ class Registry:
         change = self.change(name, expect_version=expect_version)
         change.remove_many(ids)
         return change.commit()
+
+    def remove_reported(self, name: str, streams: Mapping[str, int] | None = None) -> builtins.list[Any]:
+        """Remove queries with once="query" that streams have reported; returns their ids.
+
+        `streams` has the last committed batch of each stream by its id: all of them must have reported a query. Without
+        it, one stream is enough. Call it on the driver, after a micro-batch; see `vs.RemoveReported`.
+        """
+        return remove_reported(self._database, self.set(name), streams)
 
     # Queries.
 

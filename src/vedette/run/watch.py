@@ -23,20 +23,27 @@ RETRY_SECONDS = 2.0  # for a registry that does not answer: short, so that signa
 
 @dataclass
 class Watch:
-    """Combines Spark's reports of micro-batches with what the registry knows about the set. It only reads."""
+    """Combines Spark's reports of micro-batches with what the registry knows about the set.
+
+    It only reads, except that it removes queries with once="query" that all sinks have reported.
+    """
 
     registry: Registry
     part: RegistryPart
     status: Status
     display: Display
     warn: Callable[[str], None] = lambda warning: None  # shows a warning of a worker
+    removes_reported: bool = False
     counted: float = -1e9
 
     @classmethod
-    def open(cls, part: RegistryPart, status: Status, display: Display, warn: Callable[[str], None]) -> Watch:
+    def open(
+        cls, part: RegistryPart, status: Status, display: Display, warn: Callable[[str], None], operator: str
+    ) -> Watch:
         from vedette import Registry
 
-        return cls(Registry(part.url, create=False, retry_seconds=RETRY_SECONDS), part, status, display, warn)
+        registry = Registry(part.url, create=False, retry_seconds=RETRY_SECONDS)
+        return cls(registry, part, status, display, warn, operator == "border" and part.version is None)
 
     def look(self, running: Running) -> None:
         """Update the status with the micro-batches that ended since the last call."""
@@ -52,9 +59,18 @@ class Watch:
             self.display.show(self.status, self.status.take(batch, version, is_reached))
         if not batches:
             self.display.show(self.status, None)
+        elif self.removes_reported:
+            self._remove_reported()
 
     def _version_of(self, batch: Batch) -> tuple[int | None, bool]:
         return _try(lambda: find_pin(self.registry, self.part, batch.query_id, batch.number))
+
+    def _remove_reported(self) -> None:
+        """Remove queries that all sinks have reported, in micro-batches that are committed. A later look tries again."""
+        done = [sink.last for sink in self.status.sinks.values()]
+        streams = {batch.query_id: batch.number for batch in done if batch is not None}
+        if len(streams) == len(done):
+            _try(lambda: len(self.registry.remove_reported(self.part.set, streams)))
 
     def _is_count_due(self) -> bool:
         """Whether to count the queries now; those of a fixed version are counted once."""

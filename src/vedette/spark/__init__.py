@@ -19,11 +19,13 @@ with needs_extra("spark", "vedette.spark"):
     from vedette.spark.moving_join import moving_join
     from vedette.spark.moving_pairs import moving_pairs
     from vedette.spark.register import register
+    from vedette.spark.reported import RemoveReported
     from vedette.spark.session import session
     from vedette.spark.webhook import webhook
     from vedette.spark.window_join import window_join
 
 __all__ = [
+    "RemoveReported",
     "backtest",
     "band_join",
     "border",

@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+from vedette.errors import PipelineError
 from vedette.operators.border.options import HELD_BACK
 from vedette.operators.stable_ids import EVENT_ID
 from vedette.spark.bad_rows import BadRows, is_no_time, is_null
@@ -22,8 +24,9 @@ from vedette.spark.checks import (
     find_name,
     find_time,
     has_watermark,
+    quoted,
 )
-from vedette.spark.declared import Declared
+from vedette.spark.declared import Declared, remember_columns
 from vedette.spark.observation import check_observe
 from vedette.spark.session_checks import check_session
 from vedette.spark.shards import packing
@@ -37,7 +40,9 @@ from vedette.spark.shards.transform import (
     to_fact,
     wide,
 )
+from vedette.spark.shipping.query_sets import worker_function
 from vedette.spark.shipping.query_source import QuerySource
+from vedette.spark.workers.border import FIRST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,7 +73,7 @@ def border(
     event_id: bool | None = None,
     metadata: Sequence[str] | None = None,
     cooldown: str | float | None = None,
-    once: bool = False,
+    once: bool | Literal["query"] = False,
     held_back: bool | None = None,
     shards: int | None = None,
     checkpoint: str | Path | None = None,
@@ -126,6 +131,7 @@ def border(
         "held_back": held_back,
     }
     monitor = given.queries.border(**options)  # raises if an option is invalid
+    is_once_per_query = given.has_once_per_query(once)
 
     def transform(rows: DataFrame) -> DataFrame:
         check_session(rows, given.queries)
@@ -141,6 +147,12 @@ def border(
         is_timed = is_stream and is_timestamp and (because is not None or may_need_time)
         if is_stream:
             check_state_store(rows, "vs.border")
+        if is_stream and is_once_per_query and (given.followed is None or given.followed.version is not None):
+            raise PipelineError(
+                "'query' on a stream needs a set that is followed without a fixed version, because the query is "
+                "removed after its report; put the queries into a registry and pass registry.follow(...)",
+                option="once",
+            )
         if is_timed and because and declared.schema is None:  # otherwise only Spark knows the watermark, and checks it
             check_watermark(rows, time_column, because)
         n_shards = choose_shards(rows, shards, checkpoint, is_stream=is_stream, for_each=BATCH_SHARDS)
@@ -158,7 +170,7 @@ def border(
         reasons = is_null("the key", key_column) | is_no_time("the time", time_column)
         packed = pack_rows(rows, needed, parcel["sender"], packing_plan, bad_rows.judge(reasons))
         columns_of_state = {"key": to_fact(key_column), "time": to_fact(time_column)}
-        holds = given.holds_back(cooldown is not None or once) if held_back is None else held_back
+        holds = given.holds_back(cooldown is not None or bool(once)) if held_back is None else held_back
         plan = {
             "worker": _WORKER,
             "parcel": parcel,
@@ -166,16 +178,31 @@ def border(
             "facts": {"operator": "border monitor", "shards": n_shards} | columns_of_state | given.facts,
             "is_timed": is_timed,
             "is_nullable": bool(carried),
+            "marks_first": is_once_per_query,
         }
         texts = [*(metadata or ()), *([EVENT_ID] if monitor.options.has_event_ids else [])]
         added = [t.StructField(HELD_BACK, t.LongType())] if holds else []
         named = zip(monitor.options.carried, carried, strict=True)
         added += [t.StructField(name, column.dataType) for name, column in named]
         added = [*added, *(t.StructField(name, t.StringType()) for name in texts)]
-        answer = _answer_schema(key_column, time_column, added, given)
-        return run(packed, parcel["sender"], plan, answer, observe, "border", is_stream=is_stream)
+        mark = [t.StructField(FIRST, t.BooleanType())] if is_once_per_query else []
+        answer = _answer_schema(key_column, time_column, [*added, *mark], given)
+        events = run(packed, parcel["sender"], plan, answer, observe, "border", is_stream=is_stream)
+        return _keep_first(events, answer, parcel, is_noted=is_stream) if is_once_per_query else events
 
     return transform
+
+
+def _keep_first(events: DataFrame, columns: t.StructType, parcel: dict[str, Any], *, is_noted: bool) -> DataFrame:
+    """The events, with the first of the reports that shards have marked. Those of a stream are noted in the registry."""
+    fields = [field for field in columns.fields if field.name != FIRST]
+    plan = {"columns": columns.names, "parcel": parcel if is_noted else None}
+    numbered = events.select(*(f.col(quoted(name)).alias(str(place)) for place, name in enumerate(columns.names)))
+    place, by = (str(columns.names.index(name)) for name in ("key", "query"))
+    together = numbered.repartition(f.when(f.col(str(columns.names.index(FIRST))), f.hash(by)).otherwise(f.hash(place)))
+    numbers = t.StructType([t.StructField(str(place), each.dataType) for place, each in enumerate(columns.fields)])
+    choose = worker_function(_WORKER, "keep_first", parcel["sender"], plan)
+    return remember_columns(together, numbers).mapInArrow(choose, t.StructType(fields))
 
 
 def _needs_time(given: QuerySource, expire_after: Any, dwell: Any) -> str | None:

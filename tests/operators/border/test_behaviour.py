@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
+from math import inf
 
 import pytest
 from hypothesis import given
@@ -19,7 +21,7 @@ own_options = st.fixed_dictionaries(
         "dwell": st.integers(1, 5),
         "margin": st.sampled_from([0.0, 1.0, 2.0]),
         "cooldown": st.integers(1, 9),
-        "once": st.booleans(),
+        "once": st.sampled_from([True, False, "query"]),
     },
 )
 options = st.fixed_dictionaries(
@@ -29,7 +31,7 @@ options = st.fixed_dictionaries(
         "dwell": st.integers(1, 5),
         "margin": st.just(MARGIN),
         "cooldown": st.integers(1, 9),
-        "once": st.booleans(),
+        "once": st.sampled_from([True, False, False, "query"]),
     },
 )
 
@@ -44,6 +46,20 @@ class ByQuery(Model):
 
     def of(self, query, name):
         return self.own.get(query, {}).get(name, self.defaults.get(name))
+
+    def choose(self, events):
+        """The events of a step. Of a query with once="query", only the first enter; the query is then removed."""
+        mine = [event for event in events if self.of(event[2], "once") == "query"]
+        firsts = {}
+        for event in mine:
+            if event[3] == "enter" and (event[1], event[0]) < firsts.get(event[2], (inf,)):
+                firsts[event[2]] = event[1], event[0], event
+        for query in firsts:
+            self.forms.pop(query, None)
+        return [event for event in events if event not in mine] + [first[2] for first in firsts.values()]
+
+    def step(self, rows, **options):
+        return self.choose(super().step(rows, **options))
 
     def _report(self, name, time, raw, pending):
         events = self._due(name, time, pending)
@@ -69,11 +85,11 @@ class ByQuery(Model):
         events = self._expire(now)
         for name, (_, _, _, pending) in self.keys.items():
             events += self._due(name, now, pending)
-        return events
+        return self.choose(events)
 
     def _told(self, name, time, query, kind, reason):
         pair, cooldown, once = (name, query), self.of(query, "cooldown"), self.of(query, "once")
-        if cooldown is None and not once:
+        if once == "query" or (cooldown is None and not once):
             return [(name, time, query, kind, reason, 0)]
         if kind == "enter":
             held = pair in self.last and (once or time < self.last[pair] + cooldown)
@@ -107,6 +123,8 @@ class OwnPair(Pair):
         self.model.forms["always on"] = (lambda row: row["x"] is not None,) * 2
 
     def apply(self, kind, name, drawn):
+        if kind == "remove" and name not in self.queries:
+            return
         if kind != "put":
             super().apply(kind, name, drawn)
             return
@@ -143,6 +161,8 @@ def test_events_equal_those_of_the_model(batches, options, own, advance):
 
 @given(script, options, st.fixed_dictionaries(dict.fromkeys("pqrs", own_options)), st.data())
 def test_other_batches_give_the_same_events(batches, options, own, data):
+    for each in (options, *own.values()):  # once="query" is about the first of a batch
+        each["once"] = each.get("once") is True
     rows = [row for _, batch in test_border.in_time(batches, shuffled=False) for row in batch]
     texts = {name: data.draw(query) for name in "pqrs"}
     answers = []
@@ -161,10 +181,90 @@ def make(**own):
     return queries
 
 
+def rows_of(*rows):
+    return {name: [row[place] for row in rows] for place, name in enumerate("kxt")}
+
+
+def test_a_query_is_reported_once_for_all_keys_then_leaves_the_set():
+    queries = make(once="query")
+    queries.add("wide", "x < 2")
+    monitor = queries.border(key="k", time="t")
+    rows = rows_of(("b", 0.0, 1), ("a", 0.0, 1), ("a", 5.0, 2), ("c", 0.0, 0), ("c", 5.0, 3))
+    events = [event for event in from_table(monitor.step(rows)) if event[2] == "low"]
+    assert (events, monitor.done) == ([("c", 0, "low", "enter", "first")], ["low"])
+    assert "low" not in queries and "wide" in queries
+    later = from_table(monitor.step(rows_of(("b", 5.0, 4), ("d", 0.0, 5))))
+    assert [event[2:4] for event in later] == [("wide", "exit"), ("wide", "enter")]
+    assert monitor.done == []
+    assert monitor.n_held_back == 5  # enters of a and b, exits of a and c, and that of b because the query is gone
+
+
+@pytest.mark.parametrize("max_bytes", [1, 40, 10_000])
+def test_the_first_report_of_a_batch_is_found_in_pieces_of_any_size(max_bytes):
+    queries = make(once="query")
+    monitor = queries.border(key="k", time="t", columns=["note"])
+    names = [f"k{number:02}" for number in range(40)]
+    rows = {"k": names[::-1], "x": [0.0] * 40, "t": [5, *[3] * 39], "note": list(range(40))}
+    tables = list(monitor.step_batches(rows, max_bytes=max_bytes))
+    events = [event for table in tables for event in table.to_pylist()]
+    assert [(event["key"], event["time"], event["note"]) for event in events] == [("k00", 3, 39)]
+    assert "low" not in queries
+
+
+def test_a_step_that_is_not_read_to_its_end_removes_no_query():
+    queries = make(once="query")
+    monitor = queries.border(key="k", time="t")
+    pieces = monitor.step_batches(rows_of(("a", 0.0, 1), ("b", 0.0, 1)), max_bytes=1)
+    next(pieces)
+    pieces.close()
+    assert "low" in queries
+    assert [event[0] for event in from_table(monitor.step(rows_of(("b", 0.0, 1))))] == ["b"]
+
+
+def test_a_query_that_is_added_again_is_reported_again():
+    queries = make(once="query")
+    monitor = queries.border(key="k", time="t")
+    assert monitor.step(rows_of(("a", 0.0, 1))).num_rows == 1
+    queries.add("low", "x < 1", once="query")
+    assert from_table(monitor.step(rows_of(("b", 0.0, 2), ("b", 5.0, 3)))) == [("b", 2, "low", "enter", "first")]
+    assert "low" not in queries
+
+
+def test_an_enter_after_its_dwell_time_is_the_one_report_of_a_query():
+    queries = make(once="query", dwell=5)
+    monitor = queries.border(key="k", time="t")
+    assert monitor.step(rows_of(("a", 0.0, 2), ("b", 0.0, 1))).num_rows == 0
+    assert from_table(monitor.advance(20)) == [("b", 6, "low", "enter", "first")]
+    assert "low" not in queries
+
+
+def test_a_backtest_removes_no_query_and_counts_one_notification():
+    queries = vd.QuerySet("k string, x double, ts timestamp")
+    queries.add("low", "x < 1", once="query")
+    times = [datetime(2026, 3, 2, hour) for hour in range(4)]
+    history = [{"k": [key] * 4, "x": [0.0, 5.0, 0.0, 5.0], "ts": times} for key in "ab"]
+    result = vd.backtest(queries, history, time="ts", key="k")
+    assert result.by_query.to_pylist() == [{"query": "low", "matches": 4, "events": 1, "keys": 1, "notifications": 1}]
+    assert "low" in queries
+
+
+def test_a_query_has_its_own_margin_in_metres():
+    place = "ST_DWithin(ST_Point(lon, lat), ST_Point(-73.98, 40.75), 500, true)"
+    queries = vd.QuerySet("k string, lon double, lat double, t bigint")
+    queries.add_many(["near", "far", "default"], [place] * 3, margin=["100 m", "1 km", None])
+    queries.add("number", "lat < 40.751", margin=0.1)
+    assert queries.view().attributes.options_at(1) == {"margin": "1000 m"}
+    monitor = vd.QuerySet.from_bytes(queries.to_bytes()).border(key="k", time="t", margin="300 m")
+    metres = [0, 550, 650, 1000, 2000, 20_000]
+    rows = {"k": ["a"] * 6, "lon": [-73.98] * 6, "lat": [40.75 + each / 111_050 for each in metres], "t": range(6)}
+    left = {event[2]: event[1] for event in from_table(monitor.step(rows)) if event[3] == "exit"}
+    assert left == {"near": 2, "default": 3, "far": 4, "number": 5}
+
+
 @pytest.mark.parametrize(
     ("own", "words"),
     [
-        ({"cooldown": "1 hour"}, "cooldown.*'3600000000 microseconds', but the time column 't' is a whole number"),
+        ({"cooldown": "1 hour"}, "cooldown.*'1 hour', but the time column 't' is a whole number"),
         ({"dwell": 1.5}, "dwell.*1.5, but the time column 't' is a whole number: give a whole number in its unit"),
     ],
 )

@@ -25,6 +25,7 @@ from vedette.extras import check_extra
 from vedette.files.answers import can_show_progress, check_paths, open_answer, plain_batches
 from vedette.files.queries import QueriesFile
 from vedette.files.rows import RowsFile, complete, only, type_hint
+from vedette.queries.query_options import PER_QUERY
 from vedette.queries.query_set import QuerySet
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _event_options(events: EventOptions, key: str | None) -> dict[str, Any]:
         "dwell": number_or_duration(events.dwell),
         "margin": read_margin(events.margin or []),
         "cooldown": number_or_duration(events.cooldown),
-        "once": events.once or None,
+        "once": PER_QUERY if events.once_query else events.once or None,
     }
     chosen = {name: value for name, value in given.items() if value is not None}
     return chosen if key is None else {**chosen, "late": events.late, "null_key": events.null_key}
@@ -123,7 +124,11 @@ class History:
             return [self._make_set(found.schema, text) for text in texts]
         files = [tested.queries] if tested.against is None else [tested.queries, Path(tested.against)]
         shown_by = found if self.schema is None else None
-        return [QueriesFile(file, self.time_zone).load(found.schema, shown_by=shown_by) for file in files if file]
+        return [
+            QueriesFile(file, self.time_zone, takes_options=True).load(found.schema, shown_by=shown_by)
+            for file in files
+            if file
+        ]
 
     def run(self, sets: list[QuerySet], options: dict[str, Any], *, spark: bool, quiet: bool) -> Backtest:
         rows = self._open(sets)

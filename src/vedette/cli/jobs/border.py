@@ -23,8 +23,8 @@ from vedette.errors import QueryError, RowError, count
 from vedette.files.answers import can_show_progress, check_paths, open_answer, plain, plain_batches
 from vedette.files.queries import QueriesFile
 from vedette.files.rows import RowsFile, complete, only, type_hint
-from vedette.operators.border.metres import is_in_metres
 from vedette.operators.border.monitor import BorderMonitor
+from vedette.queries.metres import is_in_metres
 from vedette.queries.query_set import QuerySet
 
 

@@ -22,7 +22,7 @@ from vedette.data.schema import Schema
 from vedette.errors import FileError, QueryError
 from vedette.files.lines import Kind, Lines, read_lines
 from vedette.files.queries import is_geojson, read_polygons
-from vedette.queries.query_options import OPTIONS
+from vedette.queries.query_options import OPTIONS, take_options
 from vedette.registry.forms import TEXT
 from vedette.registry.kinds import KINDS
 from vedette.registry.read.query_info import PARKED
@@ -33,7 +33,6 @@ from vedette.registry.write.records import (
     has_options,
     replace_records,
     take_metadata,
-    take_options,
     take_time,
 )
 from vedette.registry.write.samples import selectivity_of

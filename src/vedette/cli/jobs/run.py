@@ -182,7 +182,8 @@ class _Run:
             return ENDED
         from vedette.run.progress import Running
 
-        watch = Watch.open(self.file.plan.registry, self.status, self.display, self.warnings.show_counted)
+        plan = self.file.plan
+        watch = Watch.open(plan.registry, self.status, self.display, self.warnings.show_counted, plan.operator.kind)
         running = Running(pipeline.start())
         self._tell(
             "running", f"running; sinks: {', '.join(self.status.sinks)}", "started", sinks=list(self.status.sinks)

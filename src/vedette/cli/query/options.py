@@ -63,8 +63,10 @@ class QueryOptions:
     ttl: TtlOption = None
     dwell: Annotated[str | None, _option("dwell", "report an enter only after this time inside")] = None
     margin: Annotated[
-        float | None,
-        typer.Option("--margin", metavar="NUMBER", help="For border: how far outside a key must be to leave"),
+        str | None,
+        typer.Option(
+            "--margin", metavar="NUMBER", help="For border: how far outside a key must be to leave: 0.5 or 50m"
+        ),
     ] = None
     expire_after: Annotated[str | None, _option("expire-after", "a key without rows for longer leaves")] = None
     cooldown: Annotated[str | None, _option("cooldown", "hold back further events of a key for this time")] = None
@@ -72,6 +74,9 @@ class QueryOptions:
         bool | None,
         typer.Option("--once/--no-once", help="For border: report only the first enter of a key"),
     ] = None
+    once_query: Annotated[
+        bool, typer.Option("--once-query", help="For border: report only the first enter of any key, then end")
+    ] = False
     within: Annotated[
         list[str] | None,
         typer.Option(
@@ -102,6 +107,8 @@ class QueryOptions:
 
     def read(self) -> dict[str, Any]:
         """The query as arguments of `Registry.add` and `Registry.replace`."""
+        from vedette.queries.query_options import PER_QUERY  # takes long to import
+
         has_band = self.low is not None or self.high is not None
         band = {"low": self.low, "high": self.high} if has_band else {}
         sides = {name: getattr(self, name) for name in ("x_low", "x_high", "y_low", "y_high", "z_low", "z_high")}
@@ -111,10 +118,10 @@ class QueryOptions:
             "expires_at": read_time(self.expires_at),
             "ttl": self.ttl,
             "dwell": _read_length(self.dwell),
-            "margin": self.margin,
+            "margin": _read_length(self.margin),
             "expire_after": _read_length(self.expire_after),
             "cooldown": _read_length(self.cooldown),
-            "once": self.once,
+            "once": PER_QUERY if self.once_query else self.once,
             "within": _by_stream("within", self.within, _read_length),
             "rows": _by_stream("rows", self.rows, _read_count),
             "expect_version": self.expect_version,

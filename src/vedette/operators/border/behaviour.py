@@ -5,6 +5,7 @@ Options are columns by query, so a million different ones cost a lookup per even
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from vedette.data.keyed_rows import TIME_TYPES
 from vedette.errors import QueryError
 from vedette.operators.border.options import MonitorOptions
 from vedette.queries.attributes import Attributes
-from vedette.queries.query_options import DURATIONS
+from vedette.queries.query_options import DURATIONS, ONCE, PER_QUERY
 from vedette.queries.set_view import SetView
 
 NONE = -1  # the duration of a query without the option
@@ -85,15 +86,46 @@ class Behaviour:
 
     def are_once(self, queries: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Whether a key is reported once for each of the queries."""
-        default = bool(self._options.once)
+        return self._have_once(True, queries)
+
+    def are_once_per_query(self, queries: NDArray[np.int32]) -> NDArray[np.bool_] | None:
+        """Whether each of the queries is reported once for all keys; None if no query is."""
+        return self._have_once(PER_QUERY, queries) if self.has_once_per_query else None
+
+    @cached_property
+    def has_once_per_query(self) -> bool:
+        """Whether the monitor or some query is reported once for all keys."""
+        codes = [each.numbers("once") for each in self._attributes]
+        is_some = any(each is not None and (each == ONCE.index(PER_QUERY)).any() for each in codes)
+        return is_some or self._options.once == PER_QUERY
+
+    def _have_once(self, value: Any, queries: NDArray[np.int32]) -> NDArray[np.bool_]:
+        is_default = self._options.once == value
         if not self._is_own("once"):
-            return np.full(len(queries), default)
+            return np.full(len(queries), is_default)
         codes = self._column("once")[queries]
-        return np.where(np.isnan(codes), default, codes == 1.0)
+        return np.where(np.isnan(codes), is_default, codes == ONCE.index(value))
 
     def margins(self, queries: NDArray[Any]) -> NDArray[np.float64] | None:
-        """The margins of queries, or NaN for those of the monitor; None if no query has its own."""
-        return self._column("margin")[queries] if self._is_own("margin") else None
+        """The margins of queries in the units of fields, or NaN for those of the monitor; None if no query has its own.
+
+        A query with a margin in metres has 0.
+        """
+        if not self._is_own("margin"):
+            return None
+        return np.where(self._are_in_metres[queries], 0.0, self._column("margin")[queries])
+
+    def metres(self, queries: NDArray[Any], default: float) -> NDArray[np.float64]:
+        """The margins of queries in metres. `default` is that of the monitor."""
+        if not self._is_own("margin"):
+            return np.full(len(queries), default)
+        own = self._column("margin")[queries]
+        return np.where(np.isnan(own), default, np.where(self._are_in_metres[queries], own, 0.0))
+
+    @cached_property
+    def _are_in_metres(self) -> NDArray[np.bool_]:
+        """By number in events: whether the query has its own margin in metres."""
+        return np.concatenate([~each.given_as_numbers("margin") for each in self._attributes])
 
     def _is_own(self, name: str) -> bool:
         return any(each.numbers(name) is not None for each in self._attributes)

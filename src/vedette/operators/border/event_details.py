@@ -60,6 +60,10 @@ class EventRows:
             ordinals[caused] = batch.ordinals[rows[caused]]
         return cls(rows, ordinals)
 
+    def take(self, chosen: NDArray[Any]) -> EventRows:
+        """Those of some events, without the numbers of events held back."""
+        return EventRows(self.rows[chosen], self.ordinals[chosen])
+
     @staticmethod
     def last_rows(moves: Moves, events: NDArray[Any]) -> NDArray[np.int64]:
         """The last rows of the keys before these moves."""

@@ -175,25 +175,32 @@ class Margins:
     def _widen_all(
         self, blocks: Sequence[BoxBlock], residuals: Sequence[Residual]
     ) -> tuple[list[BoxBlock], list[Residual]]:
-        """Boxes and residuals, widened. A margin in metres is for queries without a margin of their own."""
+        """Boxes and residuals, widened by numbers and by metres."""
         wide = [BoxBlock(block.queries, self._widen_ranges(block.ranges, block.queries)) for block in blocks]
         fences = [fence for each in residuals for fence in self._widen_fences(each)]
-        if METRES not in self.margins:
+        distinct = np.unique(np.concatenate([np.zeros(1), *(self._metres_of(each) for each in (*wide, *fences))]))
+        if len(distinct) == 1:  # none but 0
             return wide, fences
-        own_wide, wide = self._split(wide)
-        own_fences, fences = self._split(fences)
-        wide, fences = widen_by_metres(wide, fences, self.margins[METRES], self.schema)
-        return [*own_wide, *wide], [*own_fences, *fences]
+        all_wide: list[BoxBlock] = []
+        all_fences: list[Residual] = []
+        for metres in distinct.tolist():
+            some, some_fences = self._with_metres(wide, metres), self._with_metres(fences, metres)
+            if metres:
+                some, some_fences = widen_by_metres(some, some_fences, metres, self.schema)
+            all_wide += some
+            all_fences += some_fences
+        return all_wide, all_fences
 
-    def _split(self, many: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """The parts of boxes or residuals whose queries have a margin of their own, and the others."""
-        owns, others = [], []
-        for each in many:
-            margins = None if self._behaviour is None else self._behaviour.margins(each.queries)
-            is_own = np.zeros(len(each.queries), np.bool_) if margins is None else ~np.isnan(margins)
-            owns.append(each.take(np.flatnonzero(is_own)) if is_own.any() else None)
-            others.append(each if not is_own.any() else each.take(np.flatnonzero(~is_own)))
-        return [each for each in owns if each is not None], [each for each in others if len(each.queries)]
+    def _metres_of(self, each: BoxBlock | Residual) -> NDArray[np.float64]:
+        default = self.margins.get(METRES, 0.0)
+        if self._behaviour is None:
+            return np.full(len(each.queries), default)
+        return self._behaviour.metres(each.queries, default)
+
+    def _with_metres(self, many: Sequence[Any], metres: float) -> list[Any]:
+        """The parts of boxes or residuals whose queries have this margin in metres."""
+        chosen = [(each, np.flatnonzero(self._metres_of(each) == metres)) for each in many]
+        return [each if len(some) == len(each.queries) else each.take(some) for each, some in chosen if len(some)]
 
     def use(self, behaviour: Behaviour) -> None:
         """Take over the options of queries. Widened parts stay valid: a query has the same options in a part."""

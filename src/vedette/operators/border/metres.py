@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,32 +10,11 @@ from numpy.typing import NDArray
 
 from vedette.data.boxes import CLOSED, UNBOUNDED, BoxBlock, Nulls, Ranges
 from vedette.data.schema import Schema
-from vedette.errors import QueryError, shown
 from vedette.language import Residual, fences_on_earth, widen_fences_on_earth
-from vedette.language.earth import HALF_EARTH, widen_boxes
-from vedette.language.geofences import SPHEROID
+from vedette.language.earth import widen_boxes
 
 METRES = ""  # stands for a field among margins
-_UNITS = {"m": 1.0, "metre": 1.0, "metres": 1.0, "km": 1000.0}
-_TEXT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
 _SLACK = 1.01  # distances to polygons, and on the sphere, differ by less from those on the spheroid
-
-
-def is_in_metres(text: str) -> bool:
-    """Whether a text has the form of a margin in metres."""
-    found = _TEXT.fullmatch(text)
-    return found is not None and found[2].lower() in _UNITS
-
-
-def read_metres(text: str) -> float:
-    """A margin such as '50 m' or '1.5 km', in metres."""
-    found = _TEXT.fullmatch(text)
-    metres = float(found[1]) * _UNITS.get(found[2].lower(), np.nan) if found else np.nan
-    if not 0 <= metres <= HALF_EARTH[SPHEROID]:
-        raise QueryError(
-            f"must be a number, numbers by field, or metres such as '50 m'; got {shown(text)}", option="margin"
-        )
-    return metres
 
 
 def widen_by_metres(

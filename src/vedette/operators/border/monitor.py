@@ -32,8 +32,9 @@ from vedette.operators.border.event_columns import EventColumns
 from vedette.operators.border.event_details import BatchDetails, EventDetails, EventRows, details_bytes
 from vedette.operators.border.event_pieces import find_pieces
 from vedette.operators.border.event_table import EVENT_BYTES, to_table
-from vedette.operators.border.events import ENTER, Events
+from vedette.operators.border.events import ENTER, EXIT, Events
 from vedette.operators.border.finder import BorderFinder, RowsOf, Seen, join_events, unify
+from vedette.operators.border.first_reports import FirstReports
 from vedette.operators.border.key_state import KeyState
 from vedette.operators.border.margin import Margins
 from vedette.operators.border.moves import Moves, find_moves
@@ -80,10 +81,13 @@ class BorderMonitor:
         self.n_held_back = 0  # events that cooldown and once did not report
         self.n_failed = 0  # comparisons that would fail a job in ANSI mode
         self.n_passed = 0  # moves that time made through `advance`
+        self.done: list[Any] = []  # ids of queries with once="query" that the last step or advance has reported
+        self.removes_done = True  # from the set, when all pieces of the step are read
         self._finder = queries.shared(BorderFinder)  # shared by all monitors of the set
         self._margins = Margins(options.margins(queries.schema), queries.schema)
         self._moving = MovingQueries(queries.schema)
         self._unfinished: Undo | None = None  # of a step whose pieces are not all read
+        self._firsts = FirstReports()  # of that step
         self.clear()
         self._view()  # raises if a query cannot be monitored
         if self.time_type:
@@ -163,7 +167,7 @@ class BorderMonitor:
     def _begin(self) -> Undo:
         """Begin a step. Returns an object that can undo it."""
         self._abandon()
-        self._unfinished = Undo.of(self)
+        self._unfinished, self._firsts, self.done = Undo.of(self), FirstReports(), []
         return self._unfinished
 
     def _abandon(self) -> None:
@@ -183,6 +187,8 @@ class BorderMonitor:
                         "all pieces first, then use the monitor again"
                     )
             self._unfinished = None
+            if self.done and self.removes_done:
+                self.queries.remove_many([each for each in self.done if each in self.queries])
         finally:
             if self._unfinished is undo:
                 self._abandon()
@@ -224,6 +230,7 @@ class BorderMonitor:
         if expires:
             silent = yield from self._find_expired(view, self.clock, most)
             self._free(silent)
+        yield from self._report_first()
 
     def _take_time(self, time: Any, most: int) -> Iterator[pa.Table]:
         view = self._view()
@@ -241,6 +248,7 @@ class BorderMonitor:
         if self.time_type == "timestamp":
             self.deadlines.advance(int(now))
         self._free(silent)
+        yield from self._report_first()
 
     def why(self, query: str | int, key: str | int, row: Mapping[str, Any] | None = None) -> BorderWhy:
         """Why a key is inside a query, or not: its last row clause by clause, and what the options leave open.
@@ -425,11 +433,42 @@ class BorderMonitor:
         columns = _columns(events, moves, times)
         if not behaviour.holds_back and not len(self.cooling):
             return columns, view, rows
-        epochs = count_expiries(moves)
-        last_epochs = find_last_epochs(moves, epochs, len(self.keys))
+        by_move = count_expiries(moves)
+        columns, rows, epochs = self._set_aside(view, columns, rows, by_move[events.moves], details)
+        last_epochs = find_last_epochs(moves, by_move, len(self.keys))
         latest = self.keys.times.copy()
         latest[moves.slots] = moves.times  # the last move of a key is written last
-        return self._hold_back(view, columns, rows, is_touched, epochs[events.moves], last_epochs, latest)
+        return self._hold_back(view, columns, rows, is_touched, epochs, last_epochs, latest)
+
+    def _set_aside(
+        self,
+        view: SetView,
+        events: EventColumns,
+        rows: EventRows,
+        epochs: NDArray[np.int32],
+        details: BatchDetails | None,
+    ) -> tuple[EventColumns, EventRows, NDArray[np.int32]]:
+        """The events without those of queries that are reported once for all keys. The first ones are kept."""
+        is_once = self._behave(view).are_once_per_query(events.queries)
+        if is_once is None or not is_once.any():
+            return events, rows, epochs
+        reports, others = np.flatnonzero(is_once & (events.kinds != EXIT)), np.flatnonzero(~is_once)
+        if len(reports):
+            mine = events.take(reports)
+            table = self._to_table(mine, view, rows.take(reports), details).table
+            keys = self.keys.keys.to_arrow().take(pa.array(mine.slots))
+            self.n_held_back += self._firsts.add(mine.queries, mine.times, keys, table)
+        self.n_held_back += len(events) - len(reports) - len(others)
+        return events.take(others), rows.take(others), epochs[others]
+
+    def _report_first(self) -> Iterator[pa.Table]:
+        """The first report of each query that has one for all keys. Its query is done."""
+        found = self._firsts.take()
+        if found is not None:
+            table, n_others = found
+            self.n_held_back += n_others
+            self.done = table["query"].to_pylist()
+            yield table
 
     def _hold_back(
         self,
@@ -464,7 +503,7 @@ class BorderMonitor:
             self.cooling.put(KeyQueryPairs(kept.slots, ids, kept.times, kept.states, kept.n_held))
         self.n_held_back += held.n_dropped
         n_held = held.n_held[chosen]
-        return events.take(chosen), view, EventRows(rows.rows[chosen], rows.ordinals[chosen], n_held)
+        return events.take(chosen), view, replace(rows.take(chosen), n_held=n_held)
 
     def _behave(self, view: SetView) -> Behaviour:
         """The options of the queries at this version."""
@@ -599,6 +638,7 @@ class BorderMonitor:
             is_touched[slots] = True
             none = np.zeros(len(order), np.int32)
             last, latest = np.zeros(len(self.keys), np.int32), np.full(len(self.keys), now)
+            events, rows, none = self._set_aside(view, events, rows, none, None)
             events, view, rows = self._hold_back(view, events, rows, is_touched, none, last, latest)
         table = self._to_table(events, view, rows).table
         n_rows = max(1, most // EVENT_BYTES)

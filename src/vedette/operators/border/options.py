@@ -10,9 +10,11 @@ from vedette.data.durations import read_duration
 from vedette.data.keyed_rows import KEY_TYPES, TIME_TYPES
 from vedette.data.schema import Schema
 from vedette.errors import QueryError, nearest, shown
-from vedette.operators.border.metres import METRES, read_metres
+from vedette.operators.border.metres import METRES
 from vedette.operators.carried_rows import check_columns
 from vedette.operators.stable_ids import EVENT_ID
+from vedette.queries.metres import read_metres
+from vedette.queries.query_options import check_once
 
 HELD_BACK = "held_back"
 EVENT_COLUMNS = (
@@ -56,9 +58,9 @@ class MonitorOptions:
             value = getattr(self, name)
             if value not in choices:
                 raise QueryError(f"must be one of: {', '.join(map(repr, choices))}; got {value!r}", option=name)
-        for name in ("cross", "once"):
-            if not isinstance(getattr(self, name), bool):
-                raise QueryError(f"must be True or False; got {getattr(self, name)!r}", option=name)
+        if not isinstance(self.cross, bool):
+            raise QueryError(f"must be True or False; got {self.cross!r}", option="cross")
+        check_once(self.once)
         if self.event_id not in (None, True, False):
             raise QueryError(f"must be True or False; got {self.event_id!r}", option="event_id")
         check_columns(self.columns, EVENT_COLUMNS)

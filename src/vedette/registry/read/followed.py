@@ -26,6 +26,7 @@ from vedette.registry.store.address import show_address
 from vedette.registry.store.failures import DroppedError, ReadOnlyError
 from vedette.registry.store.tables import revisions, schemas
 from vedette.registry.store.times import as_datetime, to_microseconds
+from vedette.registry.write.reports import ALL_PARTS, note_reports
 
 if TYPE_CHECKING:
     from vedette.registry.registry import Registry
@@ -191,7 +192,21 @@ class Followed:
 
     def has_option(self, names: Sequence[str]) -> bool:
         """Whether some revision of a query of the set has one of these options."""
-        own = [revisions.c.options.contains(f'"{name}":', autoescape=True) for name in names]
+        return self._has_options([f'"{name}":' for name in names])
+
+    @property
+    def has_once_per_query(self) -> bool:
+        """Whether some revision of a query of the set has once="query"."""
+        return self._has_options(['"once":"query"'])
+
+    def note_reports(
+        self, stream: str, batch: int, version: int, ids: Sequence[Any], part: int = ALL_PARTS
+    ) -> list[Any]:
+        """Note the reports of queries with once="query"; returns the ids of those to emit."""
+        return note_reports(self.registry.database, self.info, stream, batch, version, ids, part)
+
+    def _has_options(self, texts: Sequence[str]) -> bool:
+        own = [revisions.c.options.contains(text, autoescape=True) for text in texts]
         some = select(revisions.c.id).where(revisions.c.set_id == self.info.row, or_(*own)).limit(1)
         return self.registry.database.read(lambda connection: connection.scalar(some)) is not None
 

@@ -14,7 +14,7 @@ from vedette.registry.read.pins import pinned_versions
 from vedette.registry.read.reader import check_version
 from vedette.registry.read.set_info import SetInfo
 from vedette.registry.store.database import Database
-from vedette.registry.store.tables import revisions, schemas, sets, snapshots, versions
+from vedette.registry.store.tables import reports, revisions, schemas, sets, snapshots, versions
 from vedette.registry.store.times import to_microseconds
 from vedette.registry.write.locked_set import LockedSet
 
@@ -34,6 +34,8 @@ def forget(database: Database, info: SetInfo, before: Any) -> int:
         oldest = max(oldest, locked.info.oldest)
         own = revisions.c.set_id == info.row
         connection.execute(delete(revisions).where(own, revisions.c.removed <= oldest, ~revisions.c.is_parked))
+        known = select(revisions.c.id).where(own)
+        connection.execute(delete(reports).where(reports.c.set_id == info.row, reports.c.revision.not_in(known)))
         has_base = select(snapshots.c.version).where(snapshots.c.set_id == info.row)  # a base needs its version's mark
         old = versions.c.set_id == info.row, versions.c.version < oldest, versions.c.version.not_in(has_base)
         connection.execute(delete(versions).where(*old))

@@ -147,6 +147,17 @@ leases = Table(
     Column("ends_at", BigInteger, nullable=False),
 )
 
+reports = Table(  # of queries that are reported once for all keys; see vedette.registry.write.reports
+    "vedette_reports",
+    METADATA,
+    _set_id(primary_key=True),
+    Column("revision", BigInteger, primary_key=True),  # a row of `revisions`
+    Column("stream", Text, primary_key=True),
+    Column("batch", BigInteger, nullable=False),  # the first that reported it
+    Column("part", Integer, nullable=False),  # the shard that reported it, or -1
+    Column("made_at", BigInteger, nullable=False),
+)
+
 dead_letters = Table(  # see vedette.delivery.dead_letters
     "vedette_dead_letters",
     METADATA,

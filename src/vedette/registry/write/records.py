@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
-from vedette.data.durations import number_or_duration
 from vedette.errors import QueryError, shown
-from vedette.queries.query_options import OPTIONS, read_options
+from vedette.queries.query_options import OPTIONS
 from vedette.registry.forms import WINDOWED_TEXT, Form
 from vedette.registry.kinds import BORDER, KINDS
 
@@ -76,20 +75,6 @@ def take_metadata(value: Any) -> dict[str, Any] | None:
 def has_options(kind: str) -> bool:
     """Whether queries of a kind of set have the options of border monitoring."""
     return BORDER in KINDS[kind].operators
-
-
-def take_options(cells: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a query from the cells of a line. An empty cell is none. Raises QueryError."""
-    read = {name: _take_option(name, cell) for name, cell in cells.items() if cell not in (None, "")}
-    return read_options(read)
-
-
-def _take_option(name: str, cell: Any) -> Any:
-    if not isinstance(cell, str):
-        return cell
-    if name == "once":
-        return {"true": True, "false": False}.get(cell.strip().lower(), cell)
-    return number_or_duration(cell)
 
 
 def take_time(value: Any) -> datetime | None:

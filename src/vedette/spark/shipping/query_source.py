@@ -9,6 +9,7 @@ from pyspark.sql import types as t
 
 from vedette import __version__
 from vedette.errors import PipelineError
+from vedette.queries.query_options import PER_QUERY
 from vedette.registry.kinds import kinds_for
 from vedette.spark.shipping.query_sets import pack
 
@@ -64,6 +65,14 @@ class QuerySource:
         if self.followed is not None:
             return self.followed.has_option(names)
         return any(self.queries.has_option(name) for name in names)
+
+    def has_once_per_query(self, once: Any) -> bool:
+        """Whether queries are reported once for all keys, by default or some by their own option."""
+        if once == PER_QUERY:
+            return True
+        if self.followed is not None:
+            return self.followed.has_once_per_query
+        return bool(self.queries.has_option("once", PER_QUERY))
 
     def holds_back(self, by_default: bool) -> bool:
         """Whether events may be held back, by default or by an option of a query."""

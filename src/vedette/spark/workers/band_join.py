@@ -79,7 +79,9 @@ def _to_rows(table: pa.Table, side: int, monitor: BandMonitor) -> ValueRows:
     )
 
 
-def advance(monitor: BandMonitor, time: datetime.datetime, plan: dict[str, Any]) -> Generator[pa.Table, None, bool]:
+def advance(
+    monitor: BandMonitor, time: datetime.datetime, shard: int, plan: dict[str, Any]
+) -> Generator[pa.Table, None, bool]:
     """Time alone changes nothing."""
     yield from ()
     return False

@@ -163,6 +163,12 @@ def _find_batch(calls: str | None) -> _Batch:
     return _Batch(stream, int(number), run)
 
 
+def current_batch() -> tuple[str, int]:
+    """The stream and the number of the micro-batch of this task."""
+    batch = _find_batch(None)
+    return batch.stream, batch.number
+
+
 def _pin(followed: Followed, batch: _Batch | None) -> _Seen:
     assert batch is not None
     pin = followed.pin_marked(batch.stream, batch.number, batch.run)

@@ -60,7 +60,9 @@ class Operator(Protocol):
         The monitor contains the rows after the last table is read.
         """
 
-    def advance(self, monitor: Any, time: datetime.datetime, plan: dict[str, Any]) -> Generator[pa.Table, None, bool]:
+    def advance(
+        self, monitor: Any, time: datetime.datetime, shard: int, plan: dict[str, Any]
+    ) -> Generator[pa.Table, None, bool]:
         """The answers when time passes. Returns whether the monitor has changed."""
 
     def read_counts(self, monitor: Any, shard: int, plan: dict[str, Any]) -> dict[str, int]:
@@ -152,7 +154,7 @@ def advance_shard(
     def advance() -> Iterator[pa.Table]:
         nonlocal has_changed
         now = _EPOCH + datetime.timedelta(milliseconds=watermark_ms)
-        has_changed = yield from operator.advance(monitor, now, plan)
+        has_changed = yield from operator.advance(monitor, now, shard, plan)
 
     yield from _frames(_answer(report.counted(advance()), plan, state.version), plan)
     if has_changed:

@@ -62,7 +62,9 @@ def step(monitor: JoinMonitor, sides: dict[int, pa.Table], shard: int, plan: dic
         monitor.advance(**latest)
 
 
-def advance(monitor: JoinMonitor, time: datetime.datetime, plan: dict[str, Any]) -> Generator[pa.Table, None, bool]:
+def advance(
+    monitor: JoinMonitor, time: datetime.datetime, shard: int, plan: dict[str, Any]
+) -> Generator[pa.Table, None, bool]:
     """The watermark makes no pairs, but removes expired rows, even if one of the streams is silent."""
     clocks = list(monitor.join.clocks)
     monitor.advance(time)

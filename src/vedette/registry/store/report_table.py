@@ -1,0 +1,21 @@
+"""The migration that creates the table of reports. It must not change after a release."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, text
+
+_TABLE = """
+CREATE TABLE vedette_reports (
+    set_id BIGINT NOT NULL REFERENCES vedette_sets (id),
+    revision BIGINT NOT NULL,
+    stream TEXT NOT NULL,
+    batch BIGINT NOT NULL,
+    part INTEGER NOT NULL,
+    made_at BIGINT NOT NULL,
+    PRIMARY KEY (set_id, revision, stream)
+)
+"""
+
+
+def make_reports(connection: Connection) -> None:
+    connection.execute(text(_TABLE))
