@@ -432,3 +432,23 @@ def test_bounds_that_move_with_now_pass_silent_keys(run, tmp_path):
         ("SAP", "14:00:00", "enter", "first"),
         ("SAP", "14:02:00", "exit", "time"),
     ]
+
+
+def test_each_query_of_a_file_has_its_own_options(run, tmp_path):
+    rows = write_rows(tmp_path / "r.csv")
+    queries = tmp_path / "q.csv"
+    queries.write_text("id,where,Once,cooldown,note\ncheap,price < 40,query,,x\nlow,price < 41,,10 minutes,y\n")
+    out = tmp_path / "out.csv"
+    run("border", rows, "--queries", queries, "--key", "symbol", "--time", "ts", "-o", out)
+    events = [line.split(",")[2:4] for line in out.read_text().replace('"', "").splitlines()[1:]]
+    assert sorted(events) == [["cheap", "enter"], ["low", "enter"], ["low", "enter"]]
+
+
+def test_a_file_with_an_unknown_value_of_an_option_is_refused_with_its_line(run, tmp_path):
+    rows, queries = write_rows(tmp_path / "r.csv"), tmp_path / "q.csv"
+    queries.write_text("id,where,once\ncheap,price < 40,twice\n")
+    arguments = ("border", rows, "--queries", queries, "--key", "symbol", "--time", "ts")
+    words = "q.csv, line 2: query 'cheap': once must be True, False or 'query'; got 'twice'"
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert words in err

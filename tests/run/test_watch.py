@@ -108,3 +108,19 @@ def test_an_unreachable_registry_does_not_stop_the_watch(registry, tmp_path):
     looking.look(Ran([BATCH]))
 
     assert looking.display.shown == [(None, None)]
+
+
+def test_a_query_is_removed_when_all_sinks_have_committed_its_report(tmp_path):
+    registry = vd.Registry(f"sqlite:///{tmp_path}/alerts.db")
+    registry.create("alerts", kind="border", schema="price double")
+    registry.add_many("alerts", ["cheap", "dear"], ["price < 40", "price > 100"], once=["query", None])
+    part = RegistryPart(url=f"sqlite:///{tmp_path}/alerts.db", set="alerts")
+    looking = Watch(registry, part, Status.begin("ticks", ["one", "two"]), Shown(), removes_reported=True)
+    followed = registry.follow("alerts")
+    for stream, batch in (("s1", 4), ("s2", 9)):
+        assert followed.note_reports(stream, batch, 1, ["cheap"]) == ["cheap"]
+    found = []
+    for sink, stream, number in (("one", "s1", 4), ("two", "s2", 8), ("two", "s2", 9)):
+        looking.look(Ran([replace(BATCH, sink=sink, query_id=stream, number=number)]))
+        found.append(sorted(query.id for query in registry.list("alerts")))
+    assert found == [["cheap", "dear"], ["cheap", "dear"], ["dear"]]
