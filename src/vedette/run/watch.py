@@ -66,7 +66,7 @@ class Watch:
         return _try(lambda: find_pin(self.registry, self.part, batch.query_id, batch.number))
 
     def _remove_reported(self) -> None:
-        """Remove queries that all sinks have reported, in micro-batches that are committed. A later look tries again."""
+        """Remove queries that all sinks have reported in committed micro-batches. A later look tries again."""
         done = [sink.last for sink in self.status.sinks.values()]
         streams = {batch.query_id: batch.number for batch in done if batch is not None}
         if len(streams) == len(done):

@@ -194,7 +194,7 @@ def border(
 
 
 def _keep_first(events: DataFrame, columns: t.StructType, parcel: dict[str, Any], *, is_noted: bool) -> DataFrame:
-    """The events, with the first of the reports that shards have marked. Those of a stream are noted in the registry."""
+    """The events, with the first of the reports that shards have marked. A stream notes them in the registry."""
     fields = [field for field in columns.fields if field.name != FIRST]
     plan = {"columns": columns.names, "parcel": parcel if is_noted else None}
     numbered = events.select(*(f.col(quoted(name)).alias(str(place)) for place, name in enumerate(columns.names)))

@@ -54,8 +54,8 @@ class ByQuery(Model):
         for event in mine:
             if event[3] == "enter" and (event[1], event[0]) < firsts.get(event[2], (inf,)):
                 firsts[event[2]] = event[1], event[0], event
-        for query in firsts:
-            self.forms.pop(query, None)
+        for which in firsts:
+            self.forms.pop(which, None)
         return [event for event in events if event not in mine] + [first[2] for first in firsts.values()]
 
     def step(self, rows, **options):
@@ -192,7 +192,8 @@ def test_a_query_is_reported_once_for_all_keys_then_leaves_the_set():
     rows = rows_of(("b", 0.0, 1), ("a", 0.0, 1), ("a", 5.0, 2), ("c", 0.0, 0), ("c", 5.0, 3))
     events = [event for event in from_table(monitor.step(rows)) if event[2] == "low"]
     assert (events, monitor.done) == ([("c", 0, "low", "enter", "first")], ["low"])
-    assert "low" not in queries and "wide" in queries
+    assert "low" not in queries
+    assert "wide" in queries
     later = from_table(monitor.step(rows_of(("b", 5.0, 4), ("d", 0.0, 5))))
     assert [event[2:4] for event in later] == [("wide", "exit"), ("wide", "enter")]
     assert monitor.done == []
@@ -296,6 +297,15 @@ def test_pairs_whose_cooldown_is_over_are_forgotten():
         monitor.step({"k": [f"k{step}", "a"], "x": [0.0, step % 2 * 2.0], "t": [10 * step, 10 * step]})
         monitor.step({"k": [f"k{step}"], "x": [5.0], "t": [10 * step + 9]})
     assert len(monitor.cooling) < 3
+
+
+def test_a_margin_of_zero_leaves_an_exclusive_bound_as_it_is():
+    queries = vd.QuerySet("k string, x double, y double, t bigint")
+    queries.add("none", "x > 1", margin=0)
+    queries.add("other field", "y > 1")
+    monitor = queries.border(key="k", time="t", margin={"x": 1.0})
+    events = from_table(monitor.step({"k": ["a", "a"], "x": [2.0, 1.0], "y": [2.0, 1.0], "t": [1, 2]}))
+    assert [event[1:4] for event in events if event[1] == 2] == [(2, "none", "exit"), (2, "other field", "exit")]
 
 
 def test_one_silence_for_all_queries_expires_keys_and_different_ones_are_refused():

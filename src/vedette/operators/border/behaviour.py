@@ -104,7 +104,7 @@ class Behaviour:
         if not self._is_own("once"):
             return np.full(len(queries), is_default)
         codes = self._column("once")[queries]
-        return np.where(np.isnan(codes), is_default, codes == ONCE.index(value))
+        return np.asarray(np.where(np.isnan(codes), is_default, codes == ONCE.index(value)), np.bool_)
 
     def margins(self, queries: NDArray[Any]) -> NDArray[np.float64] | None:
         """The margins of queries in the units of fields, or NaN for those of the monitor; None if no query has its own.

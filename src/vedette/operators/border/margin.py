@@ -178,7 +178,8 @@ class Margins:
         """Boxes and residuals, widened by numbers and by metres."""
         wide = [BoxBlock(block.queries, self._widen_ranges(block.ranges, block.queries)) for block in blocks]
         fences = [fence for each in residuals for fence in self._widen_fences(each)]
-        distinct = np.unique(np.concatenate([np.zeros(1), *(self._metres_of(each) for each in (*wide, *fences))]))
+        everything: list[BoxBlock | Residual] = [*wide, *fences]
+        distinct = np.unique(np.concatenate([np.zeros(1), *map(self._metres_of, everything)]))
         if len(distinct) == 1:  # none but 0
             return wide, fences
         all_wide: list[BoxBlock] = []
@@ -237,7 +238,10 @@ class Margins:
                     steps = np.array(exact, object)
                 step = steps[places]
                 widened[name] = Ranges(
-                    _shift(each.lows, -step), _shift(each.highs, step), _closed(each.low_ends), _closed(each.high_ends)
+                    _shift(each.lows, -step),
+                    _shift(each.highs, step),
+                    _closed(each.low_ends, margins[places]),
+                    _closed(each.high_ends, margins[places]),
                 )
         return widened
 
@@ -255,8 +259,9 @@ def _shift(values: NDArray[Any], step: Any) -> NDArray[Any]:
     return np.asarray(np.clip(values.astype(object) + step, int(_INT64.min), int(_INT64.max)), np.int64)
 
 
-def _closed(ends: NDArray[np.int8]) -> NDArray[np.int8]:
-    return np.where(ends == UNBOUNDED, UNBOUNDED, CLOSED).astype(np.int8)
+def _closed(ends: NDArray[np.int8], margins: NDArray[np.float64]) -> NDArray[np.int8]:
+    """The ends of ranges that a margin widens. Without a margin they stay."""
+    return np.where((ends == UNBOUNDED) | (margins == 0), ends, CLOSED).astype(np.int8)
 
 
 def _within(

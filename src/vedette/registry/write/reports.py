@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, literal, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, literal, or_, select
 
 from vedette.errors import RegistryError
 from vedette.registry.read.query_info import REMOVED
@@ -52,13 +52,13 @@ def remove_reported(database: Database, info: SetInfo, streams: Mapping[str, int
     if streams is not None and not all(isinstance(each, int) for each in streams.values()):
         raise RegistryError(f"streams must have the number of a batch by the id of each stream; got {streams!r}")
 
-    def is_noted(stream: str | None, batch: int | None) -> Any:
-        own = [reports.c.set_id == info.row, reports.c.revision == revisions.c.id]
-        if stream is not None:
-            own += [reports.c.stream == stream, reports.c.batch <= batch]
-        return select(reports.c.batch).where(*own).exists()
+    def is_noted(*which: ColumnElement[bool]) -> ColumnElement[bool]:
+        own = reports.c.set_id == info.row, reports.c.revision == revisions.c.id
+        return select(reports.c.batch).where(*own, *which).exists()
 
-    are_noted = [is_noted(*each) for each in (streams or {None: None}).items()]
+    given = (streams or {}).items()
+    are_noted = [is_noted(reports.c.stream == stream, reports.c.batch <= batch) for stream, batch in given]
+    are_noted = are_noted or [is_noted()]
     active = revisions.c.set_id == info.row, revisions.c.removed.is_(None), *are_noted
 
     def find(connection: Connection) -> bool:

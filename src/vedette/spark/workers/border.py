@@ -13,6 +13,7 @@ from vedette.errors import RowError, count
 from vedette.operators.border.first_reports import find_first
 from vedette.spark.workers.following import current_batch, open_queries
 
+ALL_PARTS = -1  # the reports are the first of all shards
 FIRST = "_vedette_first"  # a column: the event is the first report of a shard for a query with once="query"
 
 if TYPE_CHECKING:
@@ -102,12 +103,12 @@ def keep_first(plan: dict[str, Any], batches: Iterator[pa.RecordBatch]) -> Itera
         yield from reports.combine_chunks().to_batches()
 
 
-def _note(reports: pa.Table, parcel: dict[str, Any], version: int, part: int | None = None) -> pa.Table:
+def _note(reports: pa.Table, parcel: dict[str, Any], version: int, part: int = ALL_PARTS) -> pa.Table:
     """Those of the reports that this micro-batch may emit; they are noted in the registry."""
     from vedette.registry.read.followed import Followed
 
-    ids, options = reports["query"].to_pylist(), {} if part is None else {"part": part}
-    emitted = set(Followed.from_plain(parcel["followed"]).note_reports(*current_batch(), version, ids, **options))
+    ids = reports["query"].to_pylist()
+    emitted = set(Followed.from_plain(parcel["followed"]).note_reports(*current_batch(), version, ids, part))
     return reports.filter(pa.array([query_id in emitted for query_id in ids], pa.bool_()))
 
 
