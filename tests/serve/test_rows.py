@@ -230,6 +230,47 @@ def test_after_a_failure_between_step_and_log_the_state_is_restored(alerts, monk
     assert feed(alerts) == oracle(alerts, batches[:10] + batches[11:])
 
 
+def add_once(client):
+    query = {"id": "first", "where": "price < 30", "once": "query", "metadata": {"owner": "ann"}}
+    assert client.post("/v1/sets/alerts/queries", json=query).status_code == 201
+
+
+def reports(client):
+    return [event[1] for event in feed(client) if event[2] == "first"]
+
+
+def test_a_query_that_is_reported_once_is_removed_before_the_next_rows(alerts):
+    add_once(alerts)
+    alerts.post(ROWS, json=[row("b", 20, 2), row("a", 20, 1), row("a", 50, 2)])
+    assert alerts.get("/v1/sets/alerts/queries/first").status_code == 404
+    alerts.post(ROWS, json=row("c", 20, 3))
+    assert reports(alerts) == ["a"]
+
+    add_once(alerts)  # another query of the same id, of which the first report knows nothing
+    alerts.post(ROWS, json=row("d", 20, 4))
+    assert reports(alerts) == ["a", "d"]
+
+
+@pytest.mark.parametrize("log_bytes", [1, 1 << 20])
+def test_a_report_whose_removal_failed_is_not_repeated(open_client, monkeypatch, log_bytes):
+    client = with_alerts(open_client(log_bytes=log_bytes))
+    add_once(client)
+
+    def fail(*_):
+        raise vd.RegistryError("the database is away", is_retryable=True)
+
+    with monkeypatch.context() as away:
+        away.setattr(vd.Registry, "remove_reported", fail)
+        assert client.post(ROWS, json=row("a", 20, 1)).status_code == 200
+        assert client.post(ROWS, json=row("b", 20, 2)).status_code == 503
+        client.close()
+
+    client = open_client(log_bytes=log_bytes)
+    client.post(ROWS, json=row("c", 20, 3))
+    assert reports(client) == ["a"]
+    assert client.get("/v1/sets/alerts/queries/first").status_code == 404
+
+
 def test_two_services_do_not_share_a_state(alerts, open_client):
     with pytest.raises(vd.FileError, match="another server uses the state directory"):
         open_client()

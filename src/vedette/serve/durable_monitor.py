@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +25,15 @@ from vedette.serve.monitor_file import MonitorFile, Snapshot
 from vedette.serve.row_log import Body, Record, RowLog
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Reported:
+    """Queries with once="query" that a batch has reported, at a version of the set."""
+
+    batch: int
+    version: int
+    ids: Sequence[Any]
 
 
 class DurableMonitor:
@@ -42,6 +52,7 @@ class DurableMonitor:
         self._next_event = snapshot.next_event
         self._unpublished: list[Chunk] = []
         self.is_ahead = False  # a step was made, and its record could not be: the monitor must be restored
+        self.reported: list[Reported] = []  # queries with once="query" that are still to be removed from the set
 
     @classmethod
     def create(
@@ -81,15 +92,16 @@ class DurableMonitor:
 
     def step(self, bodies: Sequence[Body], rows: pa.Table) -> Chunk:
         """The events of a batch, with their sequence numbers. `commit` writes the batch and publishes them."""
+        version = self.monitor.queries.version
         events = self.monitor.step(rows)
         self.is_ahead = True
         self._batch += 1
-        version = self.monitor.queries.version
         mark = self.monitor.queries.history_mark(version) or 0
         chunk = Chunk(self._next_event, events)
         self._log.append(Record(self._batch, version, mark, chunk.first, events.num_rows, tuple(bodies)))
         self._next_event = chunk.end
         self._unpublished.append(chunk)
+        self._note_done(version)
         self.is_ahead = False
         return chunk
 
@@ -162,12 +174,19 @@ class DurableMonitor:
         chunk = Chunk(record.first_event, events)
         self._batch, self._next_event = record.batch, chunk.end
         self.feed.append(chunk)
+        self._note_done(record.version)
+
+    def _note_done(self, version: int) -> None:
+        if self.monitor.done:
+            self.reported.append(Reported(self._batch, version, self.monitor.done))
 
 
 def make_monitor(queries: QuerySet, options: dict[str, Any]) -> BorderMonitor:
     """A monitor whose events have an id and the owner of their query."""
     metadata = list(dict.fromkeys([*(options.get("metadata") or ()), "owner"]))
-    return queries.border(**{**options, "metadata": metadata, "event_id": True})
+    monitor = queries.border(**{**options, "metadata": metadata, "event_id": True})
+    monitor.removes_done = False  # the registry removes them
+    return monitor
 
 
 def read_body(body: Body, rows_of: RowsOf) -> pa.Table:

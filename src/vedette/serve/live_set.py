@@ -305,8 +305,11 @@ class LiveSet:
             self._registry.unpin(self._stream, name=self.name)
 
     def _snapshot(self) -> None:
-        """Write a snapshot, and keep the registry from forgetting the versions that the log after it needs."""
-        if self.monitor is not None:
+        """Write a snapshot, and keep the registry from forgetting the versions that the log after it needs.
+
+        While reported queries are not removed from the registry, the log must tell which they are.
+        """
+        if self.monitor is not None and not self.monitor.reported:
             self.monitor.snapshot()
             self._pin()
 
@@ -357,19 +360,43 @@ class LiveSet:
                 ready.append(call)
             except Exception as error:
                 answers.append((call.future, error))
-        for group in _disjoint(ready):
-            done += self._step(monitor, group)
         try:
+            for group in _disjoint(ready):
+                try:
+                    monitor = self._remove_reported(monitor)
+                except VedetteError as error:
+                    answers += [(call.future, error) for call in group]
+                    continue
+                done += self._step(monitor, group)
             monitor.commit()
         except OSError as error:
             lost = self._lose(error)
             return answers + [(future, lost) for future, _ in done]
-        if monitor.log_bytes > self._options.log_bytes:
+        try:
+            self._remove_reported(monitor)
+        except VedetteError as error:
+            _log.warning("set %r: queries that were reported are not removed yet: %s", self.name, error)
+        if monitor is self.monitor and monitor.log_bytes > self._options.log_bytes:
             try:
                 self._snapshot()
             except OSError as error:
                 _log.error("set %r: cannot write a snapshot: %s", self.name, error)
         return answers + done
+
+    def _remove_reported(self, monitor: DurableMonitor) -> DurableMonitor:
+        """Remove queries with once="query" that batches have reported, so that no later one does; returns the monitor.
+
+        The batches are written to the log before. After a crash they are repeated, and so is this.
+        """
+        if not monitor.reported:
+            return monitor
+        monitor.commit()
+        for each in monitor.reported:
+            self.followed.note_reports(self._stream, each.batch, each.version, each.ids)
+        self._registry.remove_reported(self.name, {self._stream: monitor.reported[-1].batch})
+        self.advance()
+        monitor.reported = []
+        return self.need_monitor()
 
     def _step(self, monitor: DurableMonitor, group: list[RowsCall]) -> list[tuple[asyncio.Future[Any], Any]]:
         version = self.queries.version

@@ -11,6 +11,7 @@ Id = Annotated[str, Field(max_length=1000)] | Annotated[int, Field(ge=-(2**63), 
 Version = Annotated[int, Field(ge=0, lt=2**63)]
 Name = Annotated[str, Field(min_length=1, max_length=1000)]
 Duration = Annotated[str, Field(max_length=100)] | float
+Once = bool | Literal["query"]
 
 
 class Body(BaseModel):
@@ -73,7 +74,7 @@ class QueryBody(Body):
     margin: float | str | dict[str, float] | None = None
     expire_after: Duration | None = None
     cooldown: Duration | None = None
-    once: bool | None = None
+    once: Once | None = None
 
     def to_arguments(self) -> dict[str, Any]:
         """As arguments of `add` and `replace`."""
@@ -182,7 +183,7 @@ class MonitorBody(Body):
     columns: list[Name] | None = None
     metadata: list[Name] | None = None
     cooldown: Duration | None = None
-    once: bool = False
+    once: Once = False
 
 
 class NewToken(Body):
