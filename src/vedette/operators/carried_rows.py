@@ -153,6 +153,7 @@ class CarriedRows:
         if len(self._rows) > 2 * np.count_nonzero(self._places) + _FEW:
             used = np.flatnonzero(self._places)
             rows = TablePieces(self.names)
+            rows.schema = self._rows.schema
             rows.append(self._rows.take(self._places[used] - 1).combine_chunks())
             self._rows, self._places[used] = rows, np.arange(1, len(used) + 1)
 

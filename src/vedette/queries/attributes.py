@@ -90,7 +90,7 @@ class Attributes:
             self._set_numbers(name, values.astype(np.float64))
             return
         known: dict[Any, tuple[float, bool]] = {}
-        numbers, flags = np.full(self._n, np.nan), np.zeros(self._n, np.bool_)
+        numbers, flags = np.full(self._n, np.nan), np.ones(self._n, np.bool_)
         for place, value in enumerate(values):
             if value is None or value != value:  # a missing value of pandas
                 continue

@@ -46,7 +46,7 @@ def _take_option(name: str, cell: Any) -> Any:
 
 def check_once(value: Any) -> None:
     """Raise QueryError unless this is True, False or "query"."""
-    if not isinstance(value, bool) and value != PER_QUERY:
+    if not isinstance(value, bool) and not (isinstance(value, str) and value == PER_QUERY):
         raise QueryError(f"must be True, False or {PER_QUERY!r}; got {shown(value)}", option="once")
 
 
@@ -98,7 +98,7 @@ def to_value(name: str, number: float, is_number: bool) -> Any:
     if name == "once":
         return ONCE[int(number)]
     if name == "margin" and not is_number:
-        return f"{number!r} m".replace(".0 m", " m")
+        return f"{np.format_float_positional(number, trim='-')} m"
     if name in DURATIONS and not is_number:
         return write_duration(int(number))
     return int(number) if name in DURATIONS and number.is_integer() else number

@@ -131,7 +131,6 @@ def border(
         "held_back": held_back,
     }
     monitor = given.queries.border(**options)  # raises if an option is invalid
-    is_once_per_query = given.has_once_per_query(once)
 
     def transform(rows: DataFrame) -> DataFrame:
         check_session(rows, given.queries)
@@ -147,6 +146,7 @@ def border(
         is_timed = is_stream and is_timestamp and (because is not None or may_need_time)
         if is_stream:
             check_state_store(rows, "vs.border")
+        is_once_per_query = given.has_once_per_query(once)
         if is_stream and is_once_per_query and (given.followed is None or given.followed.version is not None):
             raise PipelineError(
                 "'query' on a stream needs a set that is followed without a fixed version, because the query is "
@@ -177,6 +177,7 @@ def border(
             "options": options | {"held_back": holds},
             "facts": {"operator": "border monitor", "shards": n_shards} | columns_of_state | given.facts,
             "is_timed": is_timed,
+            "is_stream": is_stream,
             "is_nullable": bool(carried),
             "marks_first": is_once_per_query,
         }

@@ -6,6 +6,7 @@ import re
 from datetime import datetime
 from math import inf
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -297,6 +298,28 @@ def test_pairs_whose_cooldown_is_over_are_forgotten():
         monitor.step({"k": [f"k{step}", "a"], "x": [0.0, step % 2 * 2.0], "t": [10 * step, 10 * step]})
         monitor.step({"k": [f"k{step}"], "x": [5.0], "t": [10 * step + 9]})
     assert len(monitor.cooling) < 3
+
+
+def test_a_query_without_a_margin_of_its_own_has_that_of_the_monitor():
+    queries = vd.QuerySet("k string, x double, t bigint")
+    queries.add_many(["own", "default"], ["x < 10", "x < 10"], margin=[0.5, None])
+    monitor = queries.border(key="k", time="t", margin=2)
+    rows = {"k": ["a"] * 3, "x": [9.0, 11.0, 13.0], "t": [1, 2, 3]}
+    exits = [event[1:3] for event in from_table(monitor.step(rows)) if event[3] == "exit"]
+    assert exits == [(2, "own"), (3, "default")]
+
+
+def test_a_small_margin_in_metres_survives_a_replacement():
+    queries = vd.QuerySet("k string, x double, t bigint")
+    queries.add("near", "x < 10", margin="0.00001 m")
+    queries.replace("near", "x < 11")
+    assert "near" in queries
+
+
+@pytest.mark.parametrize("once", [np.array([True, False]), [], 1, "Query"])
+def test_a_value_of_once_that_is_none_is_refused(once):
+    with pytest.raises(vd.QueryError, match="once must be True, False or 'query'; got"):
+        make().border(key="k", time="t", once=once)
 
 
 def test_a_margin_of_zero_leaves_an_exclusive_bound_as_it_is():

@@ -113,7 +113,8 @@ class Behaviour:
         """
         if not self._is_own("margin"):
             return None
-        return np.where(self._are_in_metres[queries], 0.0, self._column("margin")[queries])
+        own = self._column("margin")[queries]
+        return np.where(self._are_in_metres[queries] & ~np.isnan(own), 0.0, own)
 
     def metres(self, queries: NDArray[Any], default: float) -> NDArray[np.float64]:
         """The margins of queries in metres. `default` is that of the monitor."""

@@ -178,14 +178,11 @@ class Margins:
         """Boxes and residuals, widened by numbers and by metres."""
         wide = [BoxBlock(block.queries, self._widen_ranges(block.ranges, block.queries)) for block in blocks]
         fences = [fence for each in residuals for fence in self._widen_fences(each)]
-        everything: list[BoxBlock | Residual] = [*wide, *fences]
-        distinct = np.unique(np.concatenate([np.zeros(1), *map(self._metres_of, everything)]))
-        if len(distinct) == 1:  # none but 0
-            return wide, fences
+        boxes_by, fences_by = self._by_metres(wide), self._by_metres(fences)
         all_wide: list[BoxBlock] = []
         all_fences: list[Residual] = []
-        for metres in distinct.tolist():
-            some, some_fences = self._with_metres(wide, metres), self._with_metres(fences, metres)
+        for metres in sorted({*boxes_by, *fences_by}):
+            some, some_fences = boxes_by.get(metres, []), fences_by.get(metres, [])
             if metres:
                 some, some_fences = widen_by_metres(some, some_fences, metres, self.schema)
             all_wide += some
@@ -198,10 +195,17 @@ class Margins:
             return np.full(len(each.queries), default)
         return self._behaviour.metres(each.queries, default)
 
-    def _with_metres(self, many: Sequence[Any], metres: float) -> list[Any]:
-        """The parts of boxes or residuals whose queries have this margin in metres."""
-        chosen = [(each, np.flatnonzero(self._metres_of(each) == metres)) for each in many]
-        return [each if len(some) == len(each.queries) else each.take(some) for each, some in chosen if len(some)]
+    def _by_metres(self, many: Sequence[Any]) -> dict[float, list[Any]]:
+        """The parts of boxes or residuals by the margin of their queries in metres."""
+        found: dict[float, list[Any]] = {}
+        for each in many:
+            metres = self._metres_of(each)
+            order = np.argsort(metres, kind="stable")
+            for some in np.split(order, np.flatnonzero(np.diff(metres[order])) + 1):
+                if len(some):
+                    part = each if len(some) == len(metres) else each.take(some)
+                    found.setdefault(float(metres[some[0]]), []).append(part)
+        return found
 
     def use(self, behaviour: Behaviour) -> None:
         """Take over the options of queries. Widened parts stay valid: a query has the same options in a part."""

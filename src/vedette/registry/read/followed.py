@@ -191,12 +191,12 @@ class Followed:
         return self.bases.mark_of(version)
 
     def has_option(self, names: Sequence[str]) -> bool:
-        """Whether some revision of a query of the set has one of these options."""
+        """Whether some revision of a query of the set, or of its fixed version, has one of these options."""
         return self._has_options([f'"{name}":' for name in names])
 
     @property
     def has_once_per_query(self) -> bool:
-        """Whether some revision of a query of the set has once="query"."""
+        """Whether some revision of a query of the set, or of its fixed version, has once="query"."""
         return self._has_options(['"once":"query"'])
 
     def note_reports(
@@ -207,7 +207,11 @@ class Followed:
 
     def _has_options(self, texts: Sequence[str]) -> bool:
         own = [revisions.c.options.contains(text, autoescape=True) for text in texts]
-        some = select(revisions.c.id).where(revisions.c.set_id == self.info.row, or_(*own)).limit(1)
+        which = [revisions.c.set_id == self.info.row, or_(*own)]
+        if self.version is not None:
+            is_active = or_(revisions.c.removed.is_(None), revisions.c.removed > self.version)
+            which += [revisions.c.added <= self.version, is_active]
+        some = select(revisions.c.id).where(*which).limit(1)
         return self.registry.database.read(lambda connection: connection.scalar(some)) is not None
 
     # Compiled sets.

@@ -49,8 +49,10 @@ def remove_reported(database: Database, info: SetInfo, streams: Mapping[str, int
 
     With `streams`, all of them must have reported a query, each up to a batch.
     """
-    if streams is not None and not all(isinstance(each, int) for each in streams.values()):
+    if streams is not None and not all(type(each) is int for each in streams.values()):
         raise RegistryError(f"streams must have the number of a batch by the id of each stream; got {streams!r}")
+    if streams is not None and not streams:
+        return []
 
     def is_noted(*which: ColumnElement[bool]) -> ColumnElement[bool]:
         own = reports.c.set_id == info.row, reports.c.revision == revisions.c.id

@@ -67,20 +67,20 @@ def advance(
     n_keys, n_passed, n_events = monitor.n_keys, monitor.n_passed, 0
     for events in monitor.advance_batches(time, max_bytes=plan["batch_bytes"]):
         n_events += events.num_rows
-        yield _mark_first(monitor, events, shard, plan)
+        yield _mark_first(monitor, events, ALL_PARTS - 1 - shard, plan)
     return n_events > 0 or monitor.n_keys != n_keys or monitor.n_passed != n_passed
 
 
-def _mark_first(monitor: BorderMonitor, events: pa.Table, shard: int, plan: dict[str, Any]) -> pa.Table:
+def _mark_first(monitor: BorderMonitor, events: pa.Table, part: int, plan: dict[str, Any]) -> pa.Table:
     """The events. If queries are reported once for all keys, a column marks the shard's first reports.
 
-    A stream that began before there were such queries has no second step to choose among shards. There, the first shard
-    that notes a report in the registry emits it.
+    A stream that began before there were such queries has no second step to choose among shards. There, the first part
+    that notes a report in the registry emits it. The rows of a shard are one part, and its timers are another.
     """
     if plan["marks_first"]:
         return events.append_column(FIRST, pa.repeat(pa.scalar(bool(monitor.done)), events.num_rows))
-    if monitor.done and "followed" in plan["parcel"]:
-        return _note(events, plan["parcel"], monitor.queries.version, shard)
+    if monitor.done and plan["is_stream"] and "followed" in plan["parcel"]:
+        return _note(events, plan["parcel"], monitor.queries.version, part)
     return events
 
 

@@ -101,7 +101,9 @@ def step(monitor: ZoneShard, sides: dict[int, pa.Table], shard: int, plan: dict[
     monitor.version = version
 
 
-def advance(monitor: ZoneShard, time: datetime.datetime, plan: dict[str, Any]) -> Generator[pa.Table, None, bool]:
+def advance(
+    monitor: ZoneShard, time: datetime.datetime, shard: int, plan: dict[str, Any]
+) -> Generator[pa.Table, None, bool]:
     """Time passes with the rows, not with the watermark."""
     yield from ()
     return False
