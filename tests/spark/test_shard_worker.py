@@ -37,7 +37,8 @@ def border():
     alerts = vd.QuerySet(SCHEMA)
     alerts.add_boxes(np.arange(50), {"x": (np.arange(50.0), np.arange(50.0) + 10)})
     answer = ["long", "long", "long", "string", "string"]
-    return plan_of("border", alerts, answer, options={"key": "k", "time": "t"}), alerts.border(key="k", time="t"), 1
+    options = {"key": "k", "time": "t"}
+    return plan_of("border", alerts, answer, options=options, marks_first=False), alerts.border(**options), 1
 
 
 def window_join():

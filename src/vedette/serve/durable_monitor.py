@@ -135,15 +135,20 @@ class DurableMonitor:
         return self._batch
 
     def snapshot(self) -> None:
-        """Write the state, and begin another log."""
+        """Write the state, and begin another log. After an OSError it is unknown which is in force: restore it."""
         if self._batch == self._first_of_log:
             return
         queries = self.monitor.queries
         events = [(chunk.first, chunk.table) for chunk in self.feed.chunks]
         snapshot = Snapshot(self._batch, queries.version, self.feed.next, self.monitor.save(), events)
-        self._file.write_snapshot(snapshot)
+        log = RowLog(self._file.log_path(self._batch), sync=self._sync)
+        try:
+            self._file.write_snapshot(snapshot)
+        except BaseException:
+            log.close()
+            raise
         self._log.close()
-        self._log = RowLog(self._file.log_path(self._batch), sync=self._sync)
+        self._log = log
         self._first_of_log = self._batch
         self._file.remove_before(self._batch)
 

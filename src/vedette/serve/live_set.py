@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import logging
 import socket
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -131,7 +132,10 @@ class LiveSet:
             if self._is_busy:
                 return
             self._is_busy = True
-        self._executor.submit(self._work)
+        try:
+            self._executor.submit(self._work)
+        except RuntimeError:  # the thread has ended
+            call.future.set_exception(UnknownSetError(f"set {self.name!r} was closed; try again"))
 
     async def close(self) -> None:
         """Process what is in the line, write a snapshot, and end the thread."""
@@ -240,7 +244,7 @@ class LiveSet:
         snapshot = self._file.read_snapshot()
         followed = self._registry.follow(self.name, version=snapshot.version)
         self.monitor = DurableMonitor.restore(
-            self._file, snapshot, followed, self._make_rows_of, self.feed, sync=self._options.sync
+            self._file, snapshot, followed, _all_rows_of, self.feed, sync=self._options.sync
         )
         self._queries, self._schema_version = self.monitor.monitor.queries, followed.info.schema_version
 
@@ -250,6 +254,8 @@ class LiveSet:
         info = self._registry.end_due(self.name)
         if info.uid != self.followed.uid:
             raise UnknownSetError(f"set {self.name!r} was dropped and created again; try again")
+        if info.id_kind != self.followed.info.id_kind:  # the first query has decided it
+            self.followed = self._registry.follow(self.name)
         if info.schema_version > self._schema_version:
             self._reopen()
         elif info.version > queries.version:
@@ -361,26 +367,34 @@ class LiveSet:
             except Exception as error:
                 answers.append((call.future, error))
         try:
-            for group in _disjoint(ready):
+            waiting = _disjoint(ready)
+            while waiting:
+                group = waiting.pop(0)
                 try:
                     monitor = self._remove_reported(monitor)
-                except VedetteError as error:
+                except (VedetteError, Problem) as error:
                     answers += [(call.future, error) for call in group]
                     continue
-                done += self._step(monitor, group)
-            monitor.commit()
+                found = self._step(monitor, group)
+                if found is None:
+                    waiting[:0] = [[call] for call in group]
+                else:
+                    done += found
+            if monitor is self.monitor:
+                monitor.commit()
         except OSError as error:
-            lost = self._lose(error)
-            return answers + [(future, lost) for future, _ in done]
+            lost, answered = self._lose(error), {future for future, _ in answers}
+            return answers + [(call.future, lost) for call in ready if call.future not in answered]
         try:
             self._remove_reported(monitor)
-        except VedetteError as error:
+        except (VedetteError, Problem) as error:
             _log.warning("set %r: queries that were reported are not removed yet: %s", self.name, error)
         if monitor is self.monitor and monitor.log_bytes > self._options.log_bytes:
             try:
                 self._snapshot()
             except OSError as error:
                 _log.error("set %r: cannot write a snapshot: %s", self.name, error)
+                self._discard()
         return answers + done
 
     def _remove_reported(self, monitor: DurableMonitor) -> DurableMonitor:
@@ -388,6 +402,8 @@ class LiveSet:
 
         The batches are written to the log before. After a crash they are repeated, and so is this.
         """
+        if monitor is not self.monitor:  # the schema was altered
+            return self.need_monitor()
         if not monitor.reported:
             return monitor
         monitor.commit()
@@ -398,7 +414,8 @@ class LiveSet:
         monitor.reported = []
         return self.need_monitor()
 
-    def _step(self, monitor: DurableMonitor, group: list[RowsCall]) -> list[tuple[asyncio.Future[Any], Any]]:
+    def _step(self, monitor: DurableMonitor, group: list[RowsCall]) -> list[tuple[asyncio.Future[Any], Any]] | None:
+        """The answers to the requests of a group; None if they must be processed one by one."""
         version = self.queries.version
         rows = join_tables([call.table for call in group])
         if not rows.num_rows:
@@ -409,9 +426,7 @@ class LiveSet:
         except Exception as error:
             if monitor.is_ahead:
                 raise
-            if len(group) == 1:
-                return [(group[0].future, error)]
-            return [answer for call in group for answer in self._step(monitor, [call])]
+            return [(group[0].future, error)] if len(group) == 1 else None
         last = chunk.end - 1
         return [
             (call.future, Accepted(call.table.num_rows, version, last, events))
@@ -436,9 +451,10 @@ class LiveSet:
 
     def _discard(self) -> None:
         """Forget what is in memory. The next use restores it from the files."""
-        if self.monitor is not None:
-            self.monitor.close()
-        self.monitor, self._queries = None, None
+        monitor, self.monitor, self._queries = self.monitor, None, None
+        if monitor is not None:
+            with suppress(OSError):
+                monitor.close()
 
     def _close(self) -> None:
         if self.monitor is not None:
@@ -447,6 +463,11 @@ class LiveSet:
             finally:
                 self.monitor.close()
                 self.monitor = None
+
+
+def _all_rows_of(queries: QuerySet) -> RowsOf:
+    """How rows of a log are read: they were accepted, whatever the limit is now."""
+    return RowsOf(queries.schema, queries.time_zone, sys.maxsize)
 
 
 def no_monitor(name: str) -> Problem:

@@ -24,7 +24,7 @@ import pyarrow as pa
 from vedette.errors import SnapshotError
 from vedette.host_files.private_files import make_directory
 from vedette.serve.arrow_streams import write_stream
-from vedette.serve.row_log import write_durably
+from vedette.serve.row_log import sync_directory, write_durably
 
 _MAGIC = b"vds1"
 _HEADER = struct.Struct("<4sQQI")  # magic, bytes of the facts, bytes of the state, CRC of all that follows
@@ -93,7 +93,10 @@ class MonitorFile:
 
     def create(self, options: dict[str, Any], first: Snapshot) -> None:
         """Write the first files. A monitor exists once its options are written."""
+        if self.directory.exists():
+            shutil.rmtree(self.directory)  # what an interrupted `delete` has left
         make_directory(self.directory)
+        sync_directory(self.directory.parent)
         self.write_snapshot(first)
         write_durably(self._options, [json.dumps(options).encode()])
 

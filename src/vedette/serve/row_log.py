@@ -120,7 +120,9 @@ class RowLog:
         self.n_bytes += len(data)
 
     def close(self) -> None:
-        os.close(self._handle)
+        handle, self._handle = self._handle, -1
+        if handle >= 0:
+            os.close(handle)
 
 
 def _end_of(data: bytes, place: int) -> int | None:

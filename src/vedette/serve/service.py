@@ -52,14 +52,23 @@ class Service:
 
     async def _open_monitors(self) -> None:
         """Restore the states, so that the first rows do not wait for it. Then the service is ready."""
-        for info in await run_in_threadpool(self.registry.sets):
+        for info in await self._read_sets():
             if (self.options.state / info.uid / "monitor.json").exists():
-                live = await self.open(info.name)
                 try:
+                    live = await self.open(info.name)
                     await live.call(lambda live=live: live.queries.version)  # type: ignore[misc]
-                except (VedetteError, Problem) as error:
+                except Exception as error:  # of this set; the others are opened
                     _log.error("cannot open set %r: %s", info.name, error)
         self.is_ready = True
+
+    async def _read_sets(self) -> list[SetInfo]:
+        """The sets of the registry, as soon as it can be reached."""
+        while True:
+            try:
+                return await run_in_threadpool(self.registry.sets)
+            except VedetteError as error:
+                _log.error("cannot read the sets of the registry: %s", error)
+                await asyncio.sleep(self.options.poll_seconds)
 
     def begin_stop(self) -> None:
         """End the streams of events, so that their requests end. In the event loop."""
@@ -111,19 +120,22 @@ class Service:
     async def poll(self) -> None:
         """See changes that other processes have made: of sets and of tokens."""
         await run_in_threadpool(self.tokens.refresh)
+        known = list(self.live.values())  # before the sets are read: those that are opened meanwhile exist
         infos = {info.name: info for info in await run_in_threadpool(self.registry.sets)}
-        await asyncio.gather(*(self._follow(name, infos.get(name)) for name in list(self.live)))
+        await asyncio.gather(*(self._follow(live, infos.get(live.name)) for live in known))
 
-    async def _follow(self, name: str, info: SetInfo | None) -> None:
+    async def _follow(self, live: LiveSet, info: SetInfo | None) -> None:
         """Bring an open set to the state that was read; close it if it was dropped."""
-        live = self.live[name]
+        if self.live.get(live.name) is not live:
+            return
         if info is None or info.uid != live.followed.uid:
-            await self.dropped(name)
+            await self.dropped(live.name)
         elif not live.is_idle and info.version > live.version:
             try:
                 await live.call(live.advance)
             except UnknownSetError:
-                await self.dropped(name)
+                if self.live.get(live.name) is live:
+                    await self.dropped(live.name)
 
     async def _poll_for_ever(self) -> None:
         while True:
