@@ -230,6 +230,102 @@ def test_after_a_failure_between_step_and_log_the_state_is_restored(alerts, monk
     assert feed(alerts) == oracle(alerts, batches[:10] + batches[11:])
 
 
+def fail_with_full_table(*_, **__):
+    raise OSError(24, "Too many open files")
+
+
+@pytest.mark.parametrize(
+    "place", ["row_log.sync_directory", "durable_monitor.RowLog", "monitor_file.MonitorFile.remove_before"]
+)
+def test_rows_after_a_snapshot_that_failed_half_way_are_kept(open_client, monkeypatch, place):
+    batches = [[each] for each in random_rows(20, seed=11)]
+    client = with_alerts(open_client(log_bytes=1))  # a snapshot after every batch
+    for number, batch in enumerate(batches):
+        with monkeypatch.context() as broken:
+            if number == 7:
+                broken.setattr(f"vedette.serve.{place}", fail_with_full_table)
+            assert client.post(ROWS, json=batch).status_code == 200
+    client.close()
+
+    assert feed(open_and_read(open_client)) == oracle(client, batches)
+
+
+def open_and_read(open_client):
+    """A client of a service that has restored the state of the last one."""
+    client = open_client()
+    assert client.post(ROWS, json=[]).status_code == 200
+    return client
+
+
+def test_what_an_interrupted_delete_left_is_not_restored(open_client, monkeypatch):
+    client = with_alerts(open_client())
+    client.post(ROWS, json=random_rows(30, seed=12))
+    client.close()
+    client = open_client()  # a snapshot of batch 1 and its log exist now
+    client.post(ROWS, json=random_rows(5, seed=13))
+    with monkeypatch.context() as broken:
+        broken.setattr("vedette.serve.monitor_file.shutil.rmtree", lambda *_, **__: None)
+        assert client.delete("/v1/sets/alerts/monitor").status_code == 204
+    options = {"key": "symbol", "time": "ts", "columns": ["price"]}
+    assert client.put("/v1/sets/alerts/monitor", json=options).status_code == 201
+    before = client.service.live["alerts"].feed.next - 1
+    batches = [[each] for each in random_rows(10, seed=14)]
+    for batch in batches:
+        client.post(ROWS, json=batch)
+    client.close()
+
+    found = feed(open_and_read(open_client), after=before)
+    assert [event[1:] for event in found] == [event[1:] for event in oracle(client, batches)]
+
+
+def test_a_smaller_limit_of_rows_does_not_apply_to_the_log(open_client):
+    client = with_alerts(open_client())
+    rows = random_rows(50, seed=15)
+    client.post(ROWS, json=rows)
+    client.service.live["alerts"]._close = lambda: None  # as if killed: no snapshot
+    client.close()
+
+    client = open_client(max_rows=10)
+    assert client.post(ROWS, json=[]).status_code == 200
+    assert feed(client) == oracle(client, [rows])
+
+
+def test_requests_in_one_group_with_a_bad_one_report_a_query_once(alerts):
+    add_once(alerts)
+    bodies = [row("a", 20, 1), {**row("b", 20, 1), "symbol": None}, row("c", 20, 2)]
+    answers = alerts.run(alerts.together(*(("POST", ROWS, {"json": body}) for body in bodies)))
+    assert [answer.status_code for answer in answers] == [200, 400, 200]
+    assert reports(alerts) == ["a"]
+
+
+def test_a_query_with_an_integer_id_is_reported_once(client):
+    client.post("/v1/sets", json={"name": "alerts", "kind": "border", "schema": SCHEMA})
+    client.put("/v1/sets/alerts/monitor", json={"key": "symbol", "time": "ts"})
+    client.post(ROWS, json=row("z", 50, 0))
+    assert (
+        client.post("/v1/sets/alerts/queries", json={"id": 7, "where": "price < 30", "once": "query"}).status_code
+        == 201
+    )
+    events = [client.post(ROWS, json=row(key, 20, minute)).json()["events"] for minute, key in enumerate("abc", 1)]
+    assert [len(each) for each in events] == [1, 0, 0]
+
+
+def test_a_set_that_is_created_while_the_registry_is_read_is_not_forgotten(client, monkeypatch):
+    sets = client.service.registry.sets()
+    with_alerts(client)
+    live = client.service.live.pop("alerts")
+
+    def read_old():
+        client.service.live["alerts"] = live
+        return sets
+
+    with monkeypatch.context() as slow:
+        slow.setattr(client.service.registry, "sets", read_old)
+        client.run(client.service.poll())
+    assert client.service.live["alerts"] is live
+    assert client.post(ROWS, json=row("IBM", 35, 0)).status_code == 200
+
+
 def add_once(client):
     query = {"id": "first", "where": "price < 30", "once": "query", "metadata": {"owner": "ann"}}
     assert client.post("/v1/sets/alerts/queries", json=query).status_code == 201
