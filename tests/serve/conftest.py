@@ -79,6 +79,41 @@ class Client:
         self._loop.close()
 
 
+class Socket:
+    """A WebSocket of an application, without a connection: messages to it, and those that it has sent."""
+
+    def __init__(self, client: Client, path: str, headers: dict[str, str] | None = None) -> None:
+        self.sent: list[dict[str, Any]] = []
+        self._to_send: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        path, _, query = path.partition("?")
+        given = {"host": "localhost", **(headers or {})}
+        scope = {
+            "type": "websocket",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "subprotocols": [],
+            "headers": [(name.encode(), value.encode()) for name, value in given.items()],
+        }
+        self.put("connect")
+        self._handler = client._loop.create_task(client.app(scope, self._to_send.get, self.send))
+
+    def put(self, kind: str, **message: Any) -> None:
+        self._to_send.put_nowait({"type": f"websocket.{kind}", **message})
+
+    async def send(self, message: dict[str, Any]) -> None:
+        self.sent.append(message)
+
+    async def wait_for(self, n_sent: int) -> None:
+        async with asyncio.timeout(10):
+            while len(self.sent) < n_sent:
+                await asyncio.sleep(0.005)
+
+    async def end(self) -> None:
+        """Wait until the application has ended it."""
+        await asyncio.wait_for(self._handler, 10)
+
+
 @pytest.fixture
 def registry(tmp_path: Path) -> Iterator[vd.Registry]:
     made = vd.Registry(f"sqlite:///{tmp_path / 'alerts.db'}")

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 import time
 
 import httpx
 import pytest
-from serve.conftest import LINES
+from serve.conftest import LINES, Socket
 from serve.test_rows import MATCH, ROWS, row
 
 from vedette.registry.tokens import create_token, list_tokens, revoke_token
+from vedette.serve import access
+from vedette.serve.event_feed import EventFilter
 from vedette.serve.problems import Problem
 from vedette.serve.rates import Rates
+from vedette.serve.routes.events import read_on
 
 OPEN = ("/healthz", "/readyz")
 
@@ -59,18 +64,63 @@ def test_every_route_needs_a_token_once_there_is_one(alerts, token):
 @pytest.mark.parametrize("path", ["/v1/sets/alerts/events/ws", "/v1/sets/alerts/rows/ws"])
 def test_sockets_need_a_token_too(alerts, token, path):
     token("admin")
-    sent = []
+    socket = Socket(alerts, path)
+    alerts.run(socket.end())
 
-    async def send(message):
-        sent.append(message)
+    assert [(each["type"], each["code"]) for each in socket.sent] == [("websocket.close", 4401)]
 
-    async def receive():
-        return {"type": "websocket.connect"}
 
-    scope = {"type": "websocket", "path": path, "raw_path": path.encode(), "query_string": b"", "subprotocols": []}
-    alerts.run(alerts.app({**scope, "headers": [(b"host", b"localhost")]}, receive, send))
+def revoke_all(alerts, registry):
+    for known in list_tokens(registry.database):
+        revoke_token(registry.database, known.id)
+    alerts.run(alerts.service.poll())
 
-    assert [(each["type"], each["code"]) for each in sent] == [("websocket.close", 4401)]
+
+def test_rows_of_a_token_that_was_revoked_meanwhile_are_not_accepted(alerts, token, registry):
+    socket = Socket(alerts, f"{ROWS}/ws", token("write"))
+    alerts.run(socket.wait_for(1))
+    revoke_all(alerts, registry)
+
+    socket.put("receive", text=json.dumps(row("IBM", 35, 0)))
+    alerts.run(socket.end())
+
+    assert [(each["type"], each.get("code")) for each in socket.sent[1:]] == [("websocket.close", 4401)]
+    live = alerts.service.live["alerts"]
+    assert alerts.run(live.call(lambda: live.feed.next)) == 1  # after all that was accepted
+
+
+def test_a_revoked_token_gets_no_further_events(alerts, token, registry):
+    alerts.post(ROWS, json=row("IBM", 35, 0))
+    caller = alerts.service.tokens.find(token("read")["authorization"])
+    revoke_all(alerts, registry)
+
+    async def read():
+        feed = alerts.service.live["alerts"].feed
+        return [each async for each in read_on(alerts.service, caller, feed, EventFilter(), 0)]
+
+    assert alerts.run(asyncio.wait_for(read(), 10)) == [None]
+
+
+def test_an_older_read_of_the_tokens_does_not_replace_a_newer_one(alerts, registry, monkeypatch):
+    is_reading, is_newer_read = threading.Event(), threading.Event()
+
+    def read_slowly(database):
+        found = list_tokens(database)
+        if not is_reading.is_set():
+            is_reading.set()
+            is_newer_read.wait(0.2)
+        return found
+
+    monkeypatch.setattr(access, "list_tokens", read_slowly)
+    older = threading.Thread(target=alerts.service.tokens.refresh)
+    older.start()
+    is_reading.wait(10)
+    create_token(registry.database, "new", "read")
+    alerts.service.tokens.refresh()
+    is_newer_read.set()
+    older.join()
+
+    assert alerts.service.tokens.has_active
 
 
 def test_a_revoked_or_expired_token_is_refused_and_the_service_stays_closed(alerts, token, registry):

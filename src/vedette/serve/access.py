@@ -59,9 +59,8 @@ class Tokens:
 
     def refresh(self) -> None:
         """Read the tokens again. Not in the event loop."""
-        found = {token.id: token for token in list_tokens(self._database)}
-        with self._lock:
-            self._by_id = found
+        with self._lock:  # also while reading, so that an older read never replaces a newer one
+            self._by_id = {token.id: token for token in list_tokens(self._database)}
 
     @property
     def are_required(self) -> bool:

@@ -38,7 +38,7 @@ class EventFilter:
 
     def accepts(self, event: Event) -> bool:
         wanted = (("query", self.query), ("key", self.key), ("owner", self.owner))
-        return all(value is None or str(event.record.get(name)) == value for name, value in wanted)
+        return all(value is None or _is_text(event.record.get(name), value) for name, value in wanted)
 
 
 class Chunk:
@@ -135,6 +135,10 @@ class EventFeed:
             pass
         finally:
             self._waiting.discard(woken)
+
+
+def _is_text(found: Any, wanted: str) -> bool:
+    return found is not None and str(found) == wanted
 
 
 def plain(table: pa.Table) -> pa.Table:

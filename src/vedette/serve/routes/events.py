@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, WebSocket, WebSocketDisconnect
+from fastapi import APIRouter, Header, Query, WebSocket
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from vedette.errors import VedetteError
 from vedette.registry.tokens import READ
 from vedette.serve.access import Caller
 from vedette.serve.event_feed import Event, EventFeed, EventFilter
 from vedette.serve.json_answers import dump
 from vedette.serve.problems import Problem, refusals
-from vedette.serve.routes.shared import Context, InContext, SetName
+from vedette.serve.routes.shared import Context, InContext, SetName, refuse, run_until_one_ends
 from vedette.serve.service import Service
 
 router = APIRouter(prefix="/v1/sets/{set}/events", tags=["rows"])
 _HEARTBEAT_SECONDS = 10.0
+_MOST_DIGITS = 19  # of 2**63
 _Sequence = Annotated[
     int | None, Query(ge=0, lt=2**63, description="the sequence number of the last event that was seen")
 ]
@@ -49,9 +50,7 @@ async def follow(
     kept, the first message has the type `gap`.
     """
     if last_event_id is not None:
-        if not last_event_id.isdecimal() or int(last_event_id) >= 2**63:
-            raise Problem(400, "invalid_id", "Last-Event-ID must be the sequence number of an event")
-        after = int(last_event_id)
+        after = _read_sequence(last_event_id, "Last-Event-ID")
     feed = await _open(context, name)
     wanted = _filter(context.caller, query, key, owner)
     context.service.take_stream()
@@ -79,28 +78,23 @@ async def follow_by_socket(socket: WebSocket) -> None:
     context = Context(socket)  # type: ignore[arg-type]
     parameters, name = socket.query_params, socket.path_params["set"]
     try:
-        after = parameters.get("after")
-        if after is not None and (not after.isdecimal() or int(after) >= 2**63):
-            raise Problem(400, "invalid_id", "after must be the sequence number of an event")
+        after = _read_sequence(parameters["after"], "after") if "after" in parameters else None
         feed = await _open(context, name)
         wanted = _filter(context.caller, *(parameters.get(each) for each in ("query", "key", "owner")))
         context.service.take_stream()
-    except Problem as problem:
-        await socket.close(4000 + problem.status_code, str(problem.detail)[:120])
+    except (Problem, VedetteError) as error:
+        await refuse(socket, error)
         return
     try:
         await socket.accept()
-        sending = asyncio.create_task(_send(socket, context, feed, wanted, None if after is None else int(after)))
-        with suppress(WebSocketDisconnect):
-            while not sending.done():
-                receiving = asyncio.ensure_future(socket.receive_text())  # clients send nothing; this sees them go
-                await asyncio.wait({sending, receiving}, return_when=asyncio.FIRST_COMPLETED)
-                receiving.cancel()
-                if receiving.done() and not receiving.cancelled():
-                    receiving.result()
-        sending.cancel()
+        await run_until_one_ends(_send(socket, context, feed, wanted, after), _wait_until_gone(socket))
     finally:
         context.service.n_streams -= 1
+
+
+async def _wait_until_gone(socket: WebSocket) -> None:
+    while (await socket.receive())["type"] != "websocket.disconnect":
+        pass  # what clients send means nothing
 
 
 async def _send(socket: WebSocket, context: Context, feed: EventFeed, wanted: EventFilter, after: int | None) -> None:
@@ -119,19 +113,19 @@ async def read_on(
     """Events after a sequence number, for ever. A dict is a gap: events that are no longer kept. None: still there."""
     place = feed.next - 1 if after is None else min(after, feed.next - 1)
     yield None
-    while True:
-        oldest = feed.oldest
-        if place + 1 < oldest:
-            yield {"from": place + 1, "to": oldest - 1}
-            place = oldest - 1
+    while service.tokens.still_allows(caller):
         events = feed.after(place)
+        first = events[0].sequence if events else feed.oldest
+        if place + 1 < first:
+            yield {"from": place + 1, "to": first - 1}
+            place = first - 1
         for event in events:
             if wanted.accepts(event):
                 yield event
         if events:
             place = events[-1].sequence
             continue
-        if feed.is_closed or service.is_stopping or not service.tokens.still_allows(caller):
+        if feed.is_closed or service.is_stopping:
             return
         before = feed.next
         await feed.wait(place, _HEARTBEAT_SECONDS)
@@ -155,6 +149,12 @@ async def _open(context: Context, name: str) -> EventFeed:
     live = await context.service.open(name)
     await live.call(live.need_feed)
     return live.feed
+
+
+def _read_sequence(text: str, name: str) -> int:
+    if len(text) > _MOST_DIGITS or not text.isdecimal() or int(text) >= 2**63:
+        raise Problem(400, "invalid_id", f"{name} must be the sequence number of an event")
+    return int(text)
 
 
 def _filter(caller: Caller, query: Any, key: Any, owner: Any) -> EventFilter:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
-from starlette.websockets import WebSocket
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from vedette.errors import UnknownSetError, VedetteError
 from vedette.operators.border.event_metadata import metadata_at
@@ -27,6 +28,7 @@ from vedette.serve.bodies import ARROW, JSON, LINES, MEDIA_TYPES, RowsOf, form_o
 from vedette.serve.json_answers import JsonAnswer, dump
 from vedette.serve.live_set import Accepted, LiveSet
 from vedette.serve.problems import Problem, problem_of, refusals
+from vedette.serve.routes.shared import refuse, run_until_one_ends
 from vedette.serve.row_log import Body
 from vedette.serve.service import Service, service_of
 
@@ -70,24 +72,31 @@ async def rows_by_socket(socket: WebSocket) -> None:
         _need_rows(caller, name)
         live = await _open(service.open, name)
         service.take_stream()
-    except Problem as problem:
-        await socket.close(4000 + problem.status_code, str(problem.detail)[:120])
+    except (Problem, VedetteError) as error:
+        await refuse(socket, error)
         return
     answers: asyncio.Queue[asyncio.Future[Accepted]] = asyncio.Queue(_MOST_UNANSWERED)
-    sending = asyncio.create_task(_send_answers(socket, service, name, answers))
     try:
         await socket.accept()
-        while not sending.done() and service.tokens.still_allows(caller):
-            message = await socket.receive()
-            if message["type"] == "websocket.disconnect":
-                return
-            text = message.get("text")
-            body = Body(ARROW, message["bytes"]) if text is None else Body(JSON, text.encode(errors="replace"))
-            await answers.put(_accept(service, caller, live, body))
-        await socket.close(4401, "the token is revoked or expired")
+        await run_until_one_ends(
+            _read_rows(socket, service, caller, live, answers), _send_answers(socket, service, name, answers)
+        )
+        if not service.tokens.still_allows(caller):
+            with suppress(WebSocketDisconnect, RuntimeError):  # the client may have gone
+                await socket.close(4401, "the token is revoked or expired")
     finally:
-        sending.cancel()
         service.n_streams -= 1
+
+
+async def _read_rows(
+    socket: WebSocket, service: Service, caller: Caller, live: LiveSet, answers: asyncio.Queue[asyncio.Future[Accepted]]
+) -> None:
+    while (message := await socket.receive())["type"] != "websocket.disconnect":
+        if not service.tokens.still_allows(caller):
+            return
+        text = message.get("text")
+        body = Body(ARROW, message["bytes"]) if text is None else Body(JSON, text.encode(errors="replace"))
+        await answers.put(_accept(service, caller, live, body))
 
 
 def _accept(service: Service, caller: Caller, live: LiveSet, body: Body) -> asyncio.Future[Accepted]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Annotated, Any
 
-from fastapi import Depends, Path, Query, Request
+from fastapi import Depends, Path, Query, Request, WebSocket, WebSocketDisconnect
 from starlette.concurrency import run_in_threadpool
 
 from vedette.data.ids import INTEGER
-from vedette.errors import UnknownQueryError, UnknownSetError
+from vedette.errors import UnknownQueryError, UnknownSetError, VedetteError
 from vedette.registry.read.set_info import SetInfo
 from vedette.serve.access import Caller
 from vedette.serve.editing import Editor
-from vedette.serve.problems import Problem
+from vedette.serve.problems import Problem, problem_of
 from vedette.serve.service import Service, service_of
 
 SetName = Annotated[str, Path(alias="set", description="the name of the set")]
@@ -54,3 +57,23 @@ def read_id(text: str, info: SetInfo) -> Any:
         return int(text)
     except ValueError:
         raise UnknownQueryError(f"no query {text!r} in set {info.name!r}: its ids are integers") from None
+
+
+async def refuse(socket: WebSocket, error: Problem | VedetteError) -> None:
+    """Close a socket that cannot be opened. The code is 4000 and the status of the problem."""
+    problem = error if isinstance(error, Problem) else problem_of(error)
+    await socket.close(4000 + problem.status_code, str(problem.detail)[:120])
+
+
+async def run_until_one_ends(*sides: Coroutine[Any, Any, None]) -> None:
+    """Run the reader and the writer of a socket until one ends or the client has gone. Then the other is cancelled."""
+    tasks = [asyncio.create_task(side) for side in sides]
+    try:
+        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    with suppress(WebSocketDisconnect):
+        for task in ended:
+            task.result()
