@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 
 import pytest
 from serve.conftest import LINES, SCHEMA
 
 import vedette as vd
+from vedette.serve.routes import queries
 
 
 def ids_of(page):
@@ -159,6 +161,14 @@ def test_one_invalid_line_changes_nothing_unless_it_is_skipped(alerts):
     report = alerts.post("/v1/sets/alerts/queries/bulk?skip_invalid=true", content=body, headers=LINES).json()
     assert (report["version"], report["added"], report["invalid"]) == (3, 1, 3)
     assert alerts.post("/v1/sets/alerts/queries/bulk", content=body).status_code == 415
+
+
+def test_many_queries_are_not_read_in_the_event_loop(alerts, monkeypatch):
+    threads = []
+    monkeypatch.setattr(queries, "read_lines", lambda body: threads.append(threading.current_thread()) or [])
+
+    assert alerts.post("/v1/sets/alerts/queries/bulk", content=b"{}", headers=LINES).status_code == 200
+    assert threads != [threading.current_thread()]
 
 
 def test_two_writers_conflict_only_if_they_say_so(alerts, registry):

@@ -13,7 +13,7 @@ from serve.conftest import LINES, Socket
 from serve.test_rows import MATCH, ROWS, row
 
 from vedette.registry.tokens import create_token, list_tokens, revoke_token
-from vedette.serve import access
+from vedette.serve import access, bulk
 from vedette.serve.event_feed import EventFilter
 from vedette.serve.problems import Problem
 from vedette.serve.rates import Rates
@@ -223,6 +223,51 @@ def test_a_token_of_an_owner_sees_and_edits_only_what_is_theirs(alerts, token):
     assert sorted(line["id"] for line in diff["queries"]) == ["cheap", "mine", "more"]
 
 
+def change_many(alerts, headers, *lines):
+    body = "\n".join(map(json.dumps, lines))
+    return alerts.post("/v1/sets/alerts/queries/bulk", content=body, headers={**headers, **LINES})
+
+
+def test_many_queries_of_an_owner_stay_theirs(alerts, token):
+    ann = token("write", owner="ann")
+    queries = "/v1/sets/alerts/queries"
+
+    given_away = change_many(alerts, ann, {"op": "replace", "id": "cheap", "metadata": {"owner": "bob"}})
+    assert given_away.json()["error"]["code"] == "invalid_lines"
+    assert change_many(alerts, ann, {"op": "replace", "id": "cheap", "metadata": {}}).status_code == 200
+    assert alerts.get(f"{queries}/cheap", headers=ann).json()["metadata"] == {"owner": "ann"}
+
+    alerts.patch(f"{queries}/cheap", json={"metadata": {"team": "eu"}}, headers=ann)
+    report = change_many(alerts, ann, {"op": "put", "id": "cheap", "where": "price < 1"}).json()
+    assert (report["replaced"], report["lines"][0]["did"]) == (1, "replaced")
+    assert alerts.get(f"{queries}/cheap", headers=ann).json()["metadata"] == {"owner": "ann", "team": "eu"}
+
+
+def test_put_replaces_a_query_that_another_writer_has_just_added(alerts, token, registry, monkeypatch):
+    ann = token("write", owner="ann")
+    add_step = bulk._add_step
+
+    def add_after_another_writer(*given):
+        if not registry.find_ids("alerts", ["new"]):
+            registry.add("alerts", "new", "price = 7", metadata={"owner": "ann"})
+        add_step(*given)
+
+    monkeypatch.setattr(bulk, "_add_step", add_after_another_writer)
+
+    report = change_many(alerts, ann, {"op": "put", "id": "new", "where": "price = 8"}).json()
+
+    assert [line["did"] for line in report["lines"]] == ["replaced"]
+    assert alerts.get("/v1/sets/alerts/queries/new", headers=ann).json()["where"] == "price = 8"
+
+
+def test_differences_of_an_owner_are_filtered_before_they_are_limited(alerts, token):
+    bob = token("read", owner="bob")
+
+    diff = alerts.get("/v1/sets/alerts/diff?before=0&limit=1", headers=bob).json()
+
+    assert ([line["id"] for line in diff["queries"]], diff["more"]) == (["ibm"], 0)
+
+
 def test_the_history_names_the_author_of_each_change(alerts, token):
     writer = token("write")
     alerts.patch("/v1/sets/alerts/queries/cheap", json={"where": "price < 3"}, headers=writer)
@@ -251,6 +296,19 @@ def test_a_token_has_a_limit_on_its_queries(alerts, token):
         alerts.post("/v1/sets/alerts/queries", json={"id": "n3", "where": "price > 1"}, headers=writer).status_code
         == 201
     )
+
+
+def test_a_restore_is_within_the_limit_on_queries(alerts, token):
+    writer = token("write", max_queries=1)
+    new = [{"id": f"n{number}", "where": "price > 1"} for number in (1, 2)]
+    alerts.post("/v1/sets/alerts/queries", json=new[0], headers=writer)
+    alerts.delete("/v1/sets/alerts/queries/n1", headers=writer)
+    alerts.post("/v1/sets/alerts/queries", json=new[1], headers=writer)
+
+    for path in ("/v1/sets/alerts/queries/n1/restore", "/v1/sets/alerts/restore"):
+        refused = alerts.post(path, json={"version": 3}, headers=writer)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_queries")
+    assert alerts.post("/v1/sets/alerts/queries/n2/restore", json={"version": 5}, headers=writer).status_code == 200
 
 
 def test_tokens_are_created_listed_and_revoked_over_http_and_shown_once(alerts):
@@ -303,6 +361,7 @@ def test_pages_of_other_hosts_cannot_use_a_service_without_tokens(alerts):
     assert alerts.get("/v1/sets", headers={"host": "evil.example"}).json()["error"]["code"] == "foreign_host"
     crossed = alerts.post("/v1/sets", json={"name": "x"}, headers={"origin": "https://evil.example"})
     assert (crossed.status_code, crossed.json()["error"]["code"]) == (403, "foreign_origin")
+    assert alerts.get("/v1/sets", headers={"origin": "http://["}).json()["error"]["code"] == "foreign_origin"
     assert alerts.get("/v1/sets", headers={"origin": "http://localhost"}).status_code == 200
     for host in ("localhost:8080", "127.0.0.1:8080", "[::1]:8080"):
         assert alerts.get("/v1/sets", headers={"host": host}).status_code == 200
@@ -329,6 +388,14 @@ def test_limits_are_refused_with_a_sentence(open_client):
     assert refused
     assert "more than 2 rows a second" in refused[0].json()["error"]["message"]
     assert int(refused[0].headers["retry-after"]) >= 1
+
+
+def test_the_limit_on_rates_covers_rows_that_are_matched(open_client):
+    from serve.conftest import with_alerts
+
+    client = with_alerts(open_client(rows_per_second=1))
+
+    assert [client.post(MATCH, json=[{"price": 1}] * n).status_code for n in (2, 2)] == [200, 429]
 
 
 def test_a_body_without_a_length_is_bounded_too(open_client):

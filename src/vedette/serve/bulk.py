@@ -29,7 +29,8 @@ class BulkLine:
     """One line: what it asks for, or what is wrong with it."""
 
     number: int
-    operation: str = ""
+    operation: str = ""  # as asked for
+    step: str = ""  # what is done: put is add or replace, by whether the query exists
     id: Any = None
     given: dict[str, Any] = field(default_factory=dict)
     error: VedetteError | Problem | None = None
@@ -37,7 +38,7 @@ class BulkLine:
     def to_report(self) -> dict[str, Any]:
         report: dict[str, Any] = {"line": self.number, "id": self.id}
         if self.error is None:
-            return {**report, "did": _DID[self.operation]}
+            return {**report, "did": _DID[self.step]}
         if isinstance(self.error, Problem):
             return {**report, "did": "nothing", "error": {"message": self.error.detail}}
         return {**report, "did": "nothing", "error": {"message": self.error.reason, **about(self.error)}}
@@ -83,7 +84,7 @@ def write_lines(
         if line.error is None:
             try:
                 editor.check_text(line.given)
-                if line.operation in ("add", "put"):
+                if "metadata" in line.given:
                     line.given = editor.owned(line.given)
             except (QueryError, Problem) as error:
                 line.error = error
@@ -102,12 +103,12 @@ def write_lines(
             )
         for line in lines:
             if line.error is None:
-                _add_step(change, line)
+                _add_step(editor, change, line)
                 done.append(line)
 
     editor.check_room(sum(line.operation in ("add", "put") and line.error is None for line in lines))
     version = editor.write(steps, expect_version)
-    made = [line.operation for line in done]
+    made = [line.step for line in done]
     return {
         "version": version,
         "added": made.count("add"),
@@ -118,11 +119,11 @@ def write_lines(
     }
 
 
-def _add_step(change: Change, line: BulkLine) -> None:
-    if line.operation == "remove":
+def _add_step(editor: Editor, change: Change, line: BulkLine) -> None:
+    if line.step == "remove":
         change.remove(line.id)
-    elif line.operation == "add":
-        change.add(line.id, **line.given)
+    elif line.step == "add":
+        change.add(line.id, **editor.owned(line.given))
     else:
         change.replace(line.id, **line.given)
 
@@ -166,16 +167,17 @@ def _judge_ids(registry: Registry, editor: Editor, info: SetInfo, lines: list[Bu
     own = _own_ids(editor, known)
     for line in rest:
         exists = line.id in known
+        line.step = line.operation
         if line.operation == "put":
-            line.operation = "replace" if exists else "add"
-        if line.operation == "add" and exists:
+            line.step = "replace" if exists else "add"
+        if line.step == "add" and exists:
             line.error = QueryError(f"id {line.id!r} already exists in set {info.name!r}; use replace, or another id")
-        elif line.operation != "add" and (not exists or line.id not in own):
+        elif line.step != "add" and (not exists or line.id not in own):
             line.error = QueryError(f"no query {line.id!r} in set {info.name!r}")
-        elif line.operation == "add":
+        elif line.step == "add":
             known.add(line.id)
             own.add(line.id)
-        elif line.operation == "remove":
+        elif line.step == "remove":
             known.discard(line.id)
 
 

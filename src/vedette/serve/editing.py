@@ -58,6 +58,7 @@ class Editor:
             raise Problem(413, "too_many_queries", f"{len(ids):,} queries differ; at most {_MOST_RESTORED:,} fit")
 
         def steps(change: Change, info: SetInfo) -> None:
+            n_new = 0
             for query_id in ids:
                 history = self.registry.history(self.name, query_id)
                 then = at_version(history, version)
@@ -68,6 +69,8 @@ class Editor:
                     change.remove(query_id)
                 if then is not None:
                     change.add(query_id, **to_arguments(then, info))
+                    n_new += not is_there
+            self.check_room(n_new)
 
         return self.write(steps, expect_version)
 

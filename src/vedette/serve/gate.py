@@ -70,7 +70,7 @@ class Gate:
         if options.is_local and not self._service.tokens.are_required and _name_of(host) not in _LOCAL_HOSTS:
             raise Problem(403, "foreign_host", "without tokens, the service answers requests to localhost only")
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        if origin is not None and _host_of(origin) != host:
             raise Problem(403, "foreign_origin", "requests from pages of another host are refused")
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > options.max_body_bytes > 0:
@@ -100,6 +100,14 @@ def _headers(scope: Scope) -> dict[str, str]:
 def _name_of(host: str) -> str:
     """A host without its port."""
     return host if host.endswith("]") else host.rpartition(":")[0] or host
+
+
+def _host_of(origin: str) -> str | None:
+    """The host of an origin with its port. None if it is not a URL."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
 
 
 def _bounded(receive: Receive, most: int) -> Receive:

@@ -99,9 +99,8 @@ async def change_queries(
         "application/jsonl",
     ):
         raise Problem(415, "unsupported_media_type", "many queries have the Content-Type application/x-ndjson")
-    lines = read_lines(body)
     report = await run_in_threadpool(
-        lambda: write_lines(context.editor(name), lines, expect_version, skip_invalid=skip_invalid)
+        lambda: write_lines(context.editor(name), read_lines(body), expect_version, skip_invalid=skip_invalid)
     )
     await context.service.changed(name)
     return JsonAnswer(report)

@@ -43,6 +43,7 @@ async def match(request: Request) -> Response:
     form = form_of(request.headers.get("content-type"))
     wanted = wanted_form(request.headers.get("accept"), form)
     body = await request.body()
+    service.check_rate(caller, _estimate_rows(form, body))
     live = await _open(service.open, name)
     n_rows, n_matches, answer = await live.call(lambda: _match(live, caller, form, wanted, body))
     service.metrics.rows.labels(name, "match").inc(n_rows)

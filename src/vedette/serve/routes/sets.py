@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from starlette.concurrency import run_in_threadpool
 
 from vedette.errors import SchemaError
+from vedette.registry.read.query_info import QueryInfo
 from vedette.registry.records import query_record, set_record
 from vedette.registry.tokens import ADMIN, READ, WRITE
 from vedette.serve.editing import at_version
@@ -89,13 +90,17 @@ async def show_diff(
     last = info.version if after is None else after
 
     def read() -> dict[str, Any]:
-        registry = context.service.registry
+        def sides_of(query_id: Any) -> list[QueryInfo | None]:
+            history = context.service.registry.history(name, query_id)
+            sides = [at_version(history, version) for version in (before, last)]
+            return [None if each is None or not context.caller.sees(each.metadata) else each for each in sides]
+
         ids = changed_ids(context, name, before, last)
+        if context.caller.owner is not None:
+            ids = [query_id for query_id in ids if sides_of(query_id) != [None, None]]
         lines = []
         for query_id in ids[:limit]:
-            history = registry.history(name, query_id)
-            sides = [at_version(history, version) for version in (before, last)]
-            old, new = (None if each is None or not context.caller.sees(each.metadata) else each for each in sides)
+            old, new = sides_of(query_id)
             if old is None and new is None:
                 continue
             change = "added" if old is None else "removed" if new is None else "changed"
