@@ -332,6 +332,12 @@ def test_a_row_that_is_nested_too_deeply_is_reported(tmp_path, kind, depth):
     assert len(str(caught.value)) < 300
 
 
+@pytest.mark.parametrize("lines", [b"null\n", b" null \nnull\n", b'{"s": "x"}\nnull\n'])
+def test_a_line_that_is_null_is_reported(tmp_path, lines):
+    with pytest.raises(FileError, match="a line is null instead of an object"):
+        match(tmp_path, "jsonl", lines, [], ["s"], "jsonl")
+
+
 def test_brackets_in_a_string_do_not_count_as_nesting(tmp_path):
     row = b'{"s": "x\\"' + b"[{" * 5_000 + b'", "q": [' + b"[]," * 2_000 + b"[]]}"
 

@@ -208,8 +208,17 @@ def _check_depth(records: Records) -> None:
             raise pa.ArrowInvalid(f"a line is nested more than {_MAX_NESTED:,} levels deep")
 
 
+def _check_objects(records: Records) -> None:
+    """Raise ArrowInvalid if a line is null: if all are, Arrow crashes. It refuses other values itself."""
+    firsts = np.frombuffer(records.data, np.uint8)[records.offsets[:-1]]
+    for place in np.flatnonzero(firsts != ord("{")).tolist():
+        if records.lines[place].as_py().strip() == b"null":
+            raise pa.ArrowInvalid("a line is null instead of an object")
+
+
 def _parse_json(records: Records, schema: pa.Schema | None, others: str = "infer") -> pa.Table:
     _check_depth(records)
+    _check_objects(records)
     return pa_json.read_json(
         io.BytesIO(records.whole),
         read_options=pa_json.ReadOptions(block_size=max(1, records.whole.size)),
