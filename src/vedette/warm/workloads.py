@@ -218,7 +218,7 @@ def _join_windows(time: str, key: str, dtype: Any) -> None:
         queries.add(f"near {number}", f"left.x - right.x BETWEEN -1 AND {number} AND right.y > left.y", within=3)
         queries.add(f"equal {number}", f"left.x = right.x AND left.y < {number}", within=4)
     queries.add("all", "left.y > 999 AND right.y > 999", within=2)
-    join = queries.window(left_time="time", right_time="time", left_id="id", right_id="id")
+    join = queries.window(left_time="time", right_time="time", left_id="id", right_id="id", event_id=True)
     for step in range(6):
         rows = [
             {
