@@ -12,6 +12,7 @@ import pytest
 from serve.conftest import ARROW, LINES, SCHEMA, with_alerts
 
 import vedette as vd
+from vedette.errors import UnknownSetError
 from vedette.serve import live_set
 from vedette.serve.arrow_streams import write_stream
 
@@ -324,6 +325,18 @@ def test_a_set_that_is_created_while_the_registry_is_read_is_not_forgotten(clien
         client.run(client.service.poll())
     assert client.service.live["alerts"] is live
     assert client.post(ROWS, json=row("IBM", 35, 0)).status_code == 200
+
+
+def test_every_request_to_a_set_that_was_closed_is_answered(alerts):
+    live = alerts.service.live["alerts"]
+    alerts.run(alerts.service.dropped("alerts"))
+
+    async def ask():
+        return await asyncio.wait_for(live.call(lambda: 1), 5)
+
+    for _ in range(2):
+        with pytest.raises(UnknownSetError, match="was closed"):
+            alerts.run(ask())
 
 
 def add_once(client):

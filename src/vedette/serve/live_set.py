@@ -135,6 +135,8 @@ class LiveSet:
         try:
             self._executor.submit(self._work)
         except RuntimeError:  # the thread has ended
+            with self._lock:
+                self._line, self._is_busy = [], False
             call.future.set_exception(UnknownSetError(f"set {self.name!r} was closed; try again"))
 
     async def close(self) -> None:
