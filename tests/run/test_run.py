@@ -21,6 +21,7 @@ import vedette as vd
 from tests.sinks import read_committed
 from vedette.errors import PipelineError, RegistryError
 from vedette.pipeline.section import spark_duration
+from vedette.registry.pipelines import list_pipelines, read_events
 
 SCHEMA = "symbol string, price double, ts timestamp"
 TICKS = [("IBM", 41.0), ("IBM", 39.5), ("SAP", 39.0), ("IBM", 39.0), ("IBM", 42.0)]
@@ -87,6 +88,22 @@ def test_a_pipeline_ends_when_all_available_rows_are_processed(spark, run, tmp_p
         ("IBM", 39.5, "cheap-ibm", 1),
     ]
     assert err.splitlines()[-1] == "vedette: pipeline: ended; since the start: hits 5 rows in, 2 matches out"
+
+
+def test_a_pipeline_leaves_its_status_and_last_answers_in_the_registry(spark, run, tmp_path, registry, write):
+    path = write(BORDER)
+    path.write_text(path.read_text() + "[status]\nevents = 3\n")
+    code, _, _ = run("run", path)
+
+    (found,) = list_pipelines(registry.database)
+    events = [each["event"] for each in read_events(registry.database, "pipeline", "alerts", 10)]
+
+    assert (code, found.state, found.set_name, found.operator) == (0, "ended", "alerts", "border")
+    assert {"rows_in_total": 5, "matches_out_total": 2, "version": 1}.items() <= found.sinks["hits"].items()
+    assert sorted((each["key"], each["event"]) for each in events) == [("IBM", "enter"), ("IBM", "exit")]
+    assert rows_of(tmp_path / "hits", "key", "event") == [("IBM", "enter"), ("IBM", "exit")]
+    code, out, _ = run("registry", "pipelines", "--registry", f"sqlite:///{tmp_path}/alerts.db", "--csv")
+    assert (code, out.splitlines()[1].split(",")[:6]) == (0, ["pipeline", "alerts", "ended", "hits", "0", "5"])
 
 
 def test_a_second_start_continues_and_sees_queries_added_between(spark, run, tmp_path, registry, write):

@@ -89,6 +89,17 @@ class SparkPart(Section):
         return self
 
 
+class StatusPart(Section):
+    """What the pipeline writes about itself into the registry."""
+
+    events: int = Field(
+        0,
+        description="the last answers of each sink that are kept in the registry for `vedette serve`",
+        ge=0,
+        le=10_000,
+    )
+
+
 class PipelineFile(Section):
     """Source, registry, operator and sinks of a pipeline that `vedette run` runs."""
 
@@ -106,6 +117,7 @@ class PipelineFile(Section):
     operator: Operator = Field(description="the operator and its options")
     sink: list[Sink] = Field(description="where answers are written: one or more tables [[sink]]", min_length=1)
     spark: SparkPart = Field(SparkPart.model_validate({}), description="the Spark session")
+    status: StatusPart = Field(StatusPart.model_validate({}), description="what it writes about itself")
 
     @model_validator(mode="before")
     @classmethod

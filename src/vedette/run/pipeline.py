@@ -32,6 +32,7 @@ from vedette.spark.java_errors import Py4JJavaError
 from vedette.spark.match import match
 from vedette.spark.moving_join import moving_join
 from vedette.spark.partitions import fit_partitions
+from vedette.spark.recent_answers import keep_recent
 from vedette.spark.session import session, state_settings
 from vedette.spark.webhook import webhook
 from vedette.spark.window_join import window_join
@@ -124,6 +125,8 @@ class Pipeline:
             counted = answers.observe(ANSWERED, f.count(f.lit(1)).alias("n_answers"))
             if sink.where is not None:
                 counted = counted.where(sink.where)
+            if self.plan.status.events:
+                counted = keep_recent(counted, self.plan.registry.url, self._source_of(sink), self.plan.status.events)
             if sink.select:
                 counted = counted.selectExpr(*sink.select)
             frame = counted if sink.encode == "columns" else _encode(counted, sink)
@@ -172,6 +175,10 @@ class Pipeline:
         elif self.plan.trigger is not None:
             writer = writer.trigger(processingTime=spark_duration(self.plan.trigger))
         return writer.option("checkpointLocation", self.checkpoint_of(sink))
+
+    def _source_of(self, sink: Sink) -> tuple[str, str, str]:
+        """Whose answers they are: pipeline, set and sink."""
+        return self.plan.name, self.plan.registry.set, sink.name
 
     def _letters_of(self, part: str) -> LetterPlace:
         """The dead letters of a sink or a source."""

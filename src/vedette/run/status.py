@@ -47,6 +47,7 @@ class Status:
     n_queries: int | None = None
     state: str = "starting"  # then running, stopping, and stopped, ended or failed
     started: float = field(default_factory=time.time)
+    error: str | None = None  # the last one
 
     @classmethod
     def begin(cls, pipeline: str, sinks: list[str]) -> Status:

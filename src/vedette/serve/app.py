@@ -21,7 +21,7 @@ from vedette.serve.gate import Gate
 from vedette.serve.json_answers import JsonAnswer
 from vedette.serve.options import ServeOptions
 from vedette.serve.problems import Problem, problem_of
-from vedette.serve.routes import events, health, monitors, queries, rows, sets, tokens, tools
+from vedette.serve.routes import events, health, monitors, pipelines, queries, rows, sets, tokens, tools
 from vedette.serve.service import Service
 
 _log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ def make_app(registry: Registry, options: ServeOptions) -> FastAPI:
     )
     app.state.service = service
     app.router.routes.extend(rows.ROUTES)
-    for module in (health, sets, queries, monitors, events, tools, tokens):
+    for module in (health, sets, queries, monitors, events, tools, tokens, pipelines):
         app.include_router(module.router)
     app.router.routes.append(WebSocketRoute("/v1/sets/{set}/events/ws", events.follow_by_socket))
     app.add_exception_handler(VedetteError, _answer_error)

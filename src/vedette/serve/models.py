@@ -209,3 +209,43 @@ class TokenRecord(BaseModel):
 
 class CreatedToken(TokenRecord):
     token: str = Field(description="the token itself; it is not shown again")
+
+
+class SinkProgress(BaseModel):
+    """The progress of a sink of a pipeline. Totals are since its start."""
+
+    sink: str
+    batch: int | None = Field(description="the last micro-batch")
+    rows_in_total: int
+    matches_out_total: int
+    malformed_total: int
+    rows_per_second: float | None = Field(description="over the last 30 seconds")
+    batch_seconds: float | None = Field(description="of the last micro-batch")
+    lag_rows: int | None = Field(description="rows in the source that are not read yet, if it counts them")
+    lag_seconds: float | None = Field(description="age of the latest row, if there is a watermark")
+    version: int | None = Field(description="of the queries, in the last micro-batch")
+    dead_letters_total: int
+
+
+class PipelineRecord(BaseModel):
+    """A process that runs a pipeline file."""
+
+    name: str
+    set_: str = Field(alias="set")
+    operator: str
+    state: Literal["starting", "running", "stopping", "stopped", "ended", "failed", "lost"]
+    host: str
+    process: int
+    vedette: str
+    queries: int | None = Field(description="active ones")
+    error: str | None = Field(description="the last one")
+    started_at: datetime
+    seen_at: datetime = Field(description="when it last wrote its status")
+    ended_at: datetime | None
+    sinks: list[SinkProgress]
+
+
+class PipelineEvent(BaseModel):
+    sink: str
+    batch: int
+    event: dict[str, Any]

@@ -23,6 +23,7 @@ from vedette.run.display import Display, WarningHandler, open_display, own_stder
 from vedette.run.metrics import read_address, serve_metrics
 from vedette.run.signals import Signals, handled_signals
 from vedette.run.status import SinkStatus, Status
+from vedette.run.status_writer import StatusWriter
 from vedette.run.watch import Watch
 
 if TYPE_CHECKING:
@@ -167,10 +168,18 @@ class _Run:
 
     def __post_init__(self) -> None:
         self.warnings = WarningHandler(self.display, self.status.pipeline)
+        self.writer = StatusWriter(self.file.plan, self.status, self.file.variables.hide)
 
     def run(self) -> int:
-        with self.handlers:
-            return self._run()
+        self.writer.start()
+        try:
+            with self.handlers:
+                return self._run()
+        except Exception as error:
+            self.status.state, self.status.error = "failed", str(error)
+            raise
+        finally:
+            self.writer.close()
 
     def _run(self) -> int:
         try:
@@ -245,5 +254,7 @@ class _Run:
     def _tell(self, state: str, message: str, event: str = "", level: str = "info", **facts: Any) -> None:
         """Set the state and report it."""
         self.status.state = state
+        self.status.error = facts.get("reason", self.status.error)
+        self.writer.wake()
         name = self.status.pipeline
         self.display.report(level, event or state, f"{name}: {message}", pipeline=name, **facts)

@@ -14,6 +14,7 @@ from vedette.errors import RegistryError, shown
 from vedette.registry.store.database import Database
 from vedette.registry.store.dead_letter_table import make_dead_letters
 from vedette.registry.store.first_tables import make_first_tables
+from vedette.registry.store.pipeline_table import make_pipelines
 from vedette.registry.store.report_table import make_reports
 from vedette.registry.store.tables import migrations
 from vedette.registry.store.token_table import make_tokens
@@ -27,6 +28,7 @@ STEPS: list[tuple[str, Callable[[Connection], None]]] = [
     ("authors of versions", lambda connection: _add_column(connection, "vedette_versions", "author TEXT")),
     ("tokens", make_tokens),
     ("reports of queries", make_reports),
+    ("running pipelines", make_pipelines),
 ]
 
 

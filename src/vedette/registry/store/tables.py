@@ -192,6 +192,38 @@ tokens = Table(  # see vedette.registry.tokens
     Column("revoked_at", BigInteger),
 )
 
+pipelines = Table(  # runs of `vedette run`; see vedette.registry.pipelines
+    "vedette_pipelines",
+    METADATA,
+    Column("run", Text, primary_key=True),  # random: one process
+    Column("name", _NAME, nullable=False),
+    Column("set_name", _NAME, nullable=False),
+    Column("operator", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("process", BigInteger, nullable=False),
+    Column("vedette", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("queries", BigInteger),
+    Column("sinks", Text, nullable=False),  # JSON: the progress of each
+    Column("error", Text),
+    Column("started_at", BigInteger, nullable=False),
+    Column("seen_at", BigInteger, nullable=False),  # when the process last wrote it
+    Column("ended_at", BigInteger),
+)
+
+pipeline_events = Table(  # the last answers of pipelines that keep them
+    "vedette_pipeline_events",
+    METADATA,
+    Column("name", _NAME, primary_key=True),
+    Column("set_name", _NAME, primary_key=True),
+    Column("sink", _NAME, primary_key=True),
+    Column("batch", BigInteger, primary_key=True),
+    Column("task", BigInteger, primary_key=True),
+    Column("n_events", BigInteger, nullable=False),
+    Column("events", Text, nullable=False),  # a JSON object per line
+    Column("made_at", BigInteger, nullable=False),
+)
+
 # All indexes but `added` are partial, so adding a query writes two entries: its id and its version.
 _ACTIVE = revisions.c.removed.is_(None)
 _ENDED = revisions.c.removed.is_not(None)
