@@ -118,7 +118,7 @@ def _machine(rows: list[Row]) -> str:
     older = [row["older_than"] for row in rows if "older_than" in row]
     if older:
         share = f"{len(older):,} of {len(rows):,} rows" if len(older) < len(rows) else "These results"
-        paragraphs.append(f"{OLDER} {share} are older than the newest results, those of commit `{older[0]}`.")
+        paragraphs.append(f"{OLDER} {share} are older than the newest results.")
     return "\n\n".join(paragraphs)
 
 
