@@ -26,6 +26,7 @@ FULL_PATHS = (
     "tests/registry/test_host_copy.py",
     "tests/run/test_outage.py",
     "tests/run/test_remote.py",
+    "tests/serve/console/",
     "tests/spark/test_following_copies.py",
     "tests/spark/test_following_modes.py",
     "tests/spark/test_following_retries.py",

@@ -11,6 +11,7 @@ from typing import Any
 from vedette.registry.store.database import Database
 from vedette.registry.tokens import ADMIN, ROLES, Token, id_of, list_tokens
 from vedette.serve.problems import Problem
+from vedette.serve.sessions import Sessions
 
 OWNER = "owner"  # the field of a query's metadata that says whose it is
 
@@ -25,11 +26,12 @@ class Caller:
     owner: str | None = None  # None: all
     token_id: str = ""
     max_queries: int | None = None
+    session: str = ""  # the digest of their session, if they are signed in to the console
 
     @classmethod
-    def of(cls, token: Token) -> Caller:
+    def of(cls, token: Token, session: str = "") -> Caller:
         sets = None if token.sets is None else frozenset(token.sets)
-        return cls(f"{token.name} ({token.id})", token.role, sets, token.owner, token.id, token.max_queries)
+        return cls(f"{token.name} ({token.id})", token.role, sets, token.owner, token.id, token.max_queries, session)
 
     def need(self, role: str, set_name: str | None = None) -> None:
         """Raise a problem unless the caller has a role, and the set is one of theirs."""
@@ -51,7 +53,8 @@ LOCAL = Caller(None, ADMIN)  # without tokens, on the loopback interface
 class Tokens:
     """The tokens of the registry, as last read. Once a registry has had a token, every request needs one."""
 
-    def __init__(self, database: Database, *, required: bool) -> None:
+    def __init__(self, database: Database, *, required: bool, port: int = 0) -> None:
+        self.sessions = Sessions(port)
         self._database = database
         self._required = required
         self._lock = threading.Lock()
@@ -71,9 +74,12 @@ class Tokens:
         now = datetime.now(UTC)
         return any(token.is_active(now) for token in self._by_id.values())
 
-    def find(self, authorization: str | None) -> Caller:
-        """The caller with this header. Raises a problem with status 401."""
+    def find(self, authorization: str | None, cookies: str = "") -> Caller:
+        """The caller with these headers; a token precedes a cookie. Raises a problem with status 401."""
         if authorization is None:
+            session = self.sessions.find(cookies) if cookies else None
+            if session is not None and self._is_active(session.token_id):
+                return Caller.of(self._by_id[session.token_id], session.digest)
             if not self.are_required:
                 return LOCAL
             raise _unauthorized("this needs a token; send the header Authorization: Bearer vdt_...")
@@ -89,7 +95,12 @@ class Tokens:
         """Whether the token of a caller is still active, for requests that last long."""
         if not caller.token_id:
             return not self.are_required
-        token = self._by_id.get(caller.token_id)
+        if caller.session and not self.sessions.is_active(caller.session):
+            return False
+        return self._is_active(caller.token_id)
+
+    def _is_active(self, token_id: str) -> bool:
+        token = self._by_id.get(token_id)
         return token is not None and token.is_active(datetime.now(UTC))
 
 

@@ -21,7 +21,20 @@ from vedette.serve.gate import Gate
 from vedette.serve.json_answers import JsonAnswer
 from vedette.serve.options import ServeOptions
 from vedette.serve.problems import Problem, problem_of
-from vedette.serve.routes import events, health, monitors, pipelines, queries, rows, sets, tokens, tools
+from vedette.serve.routes import (
+    events,
+    health,
+    monitors,
+    pipelines,
+    queries,
+    rows,
+    session,
+    sets,
+    status,
+    tokens,
+    tools,
+)
+from vedette.serve.routes.console import console_routes
 from vedette.serve.service import Service
 
 _log = logging.getLogger(__name__)
@@ -43,9 +56,10 @@ def make_app(registry: Registry, options: ServeOptions) -> FastAPI:
     )
     app.state.service = service
     app.router.routes.extend(rows.ROUTES)
-    for module in (health, sets, queries, monitors, events, tools, tokens, pipelines):
+    for module in (health, session, status, sets, queries, monitors, events, tools, tokens, pipelines):
         app.include_router(module.router)
     app.router.routes.append(WebSocketRoute("/v1/sets/{set}/events/ws", events.follow_by_socket))
+    app.router.routes.extend(console_routes())
     app.add_exception_handler(VedetteError, _answer_error)
     app.add_exception_handler(HTTPException, _answer_problem)
     app.add_exception_handler(RequestValidationError, _answer_invalid)

@@ -11,10 +11,15 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from vedette.serve import page_headers
 from vedette.serve.problems import Problem
 from vedette.serve.service import Service
+from vedette.serve.sessions import PAGE_HEADER
 
-_OPEN = ("/healthz", "/readyz")  # without a token
+_OPEN = ("/healthz", "/readyz", "/")  # without a token, as is the console; what it shows comes from other paths
+_OPEN_FOLDER = "/console/"
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+_OWN_PAGES = ("same-origin", "none")
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 _log = logging.getLogger("vedette.serve.requests")
 
@@ -35,11 +40,13 @@ class Gate:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         service, start, status = self._service, time.perf_counter(), 500
+        more = page_headers.OF_ALL
 
         async def send_noting(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                message["headers"] = [*message["headers"], *more]
             elif message["type"] == "websocket.accept":
                 status = 101
             await send(message)
@@ -49,11 +56,15 @@ class Gate:
             try:
                 headers = _headers(scope)
                 self._check(scope, headers)
-                if scope["path"] not in _OPEN:
-                    scope.setdefault("state", {})["caller"] = service.tokens.find(headers.get("authorization"))
+                if scope["path"] not in _OPEN and not scope["path"].startswith(_OPEN_FOLDER):
+                    caller = service.tokens.find(headers.get("authorization"), headers.get("cookie", ""))
+                    if caller.session:
+                        _check_page(scope, headers)
+                        more = page_headers.OF_SESSIONS
+                    scope.setdefault("state", {})["caller"] = caller
             except Problem as problem:
                 status = problem.status_code
-                await _refuse(problem, scope, receive, send)
+                await _refuse(problem, scope, receive, send_noting)
                 return
             await self._app(scope, _bounded(receive, service.options.max_body_bytes), send_noting)
         finally:
@@ -95,6 +106,15 @@ class Gate:
 
 def _headers(scope: Scope) -> dict[str, str]:
     return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+def _check_page(scope: Scope, headers: dict[str, str]) -> None:
+    """Raise a problem if a request with a cookie may come from another page than the console."""
+    is_safe = scope.get("method") in _SAFE_METHODS or (scope["type"] == "websocket" and "origin" in headers)
+    if headers.get("sec-fetch-site", "none") not in _OWN_PAGES or not (is_safe or PAGE_HEADER in headers):
+        raise Problem(
+            403, "foreign_page", f"a request that is signed in by cookie needs the header {PAGE_HEADER}; send a token"
+        )
 
 
 def _name_of(host: str) -> str:

@@ -27,6 +27,12 @@ class Metrics:
         self.events = Counter("vedette_serve_events", "Events of border monitoring", ["set"], **own)
         self._registry.register(_Collector(service))
 
+    def counts_of(self, name: str) -> dict[str, int]:
+        """Rows, matches and events of a set so far."""
+        rows = sum(self.rows.labels(name, call)._value.get() for call in ("match", "rows"))
+        of_set = {"rows": rows, "matches": self.matches.labels(name)._value.get()}
+        return {each: int(n) for each, n in (of_set | {"events": self.events.labels(name)._value.get()}).items()}
+
     def text(self) -> bytes:
         return generate_latest(self._registry)
 

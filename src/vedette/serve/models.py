@@ -207,6 +207,51 @@ class TokenRecord(BaseModel):
     revoked_at: datetime | None
 
 
+class SessionRecord(BaseModel):
+    """Who the caller is."""
+
+    token: str | None = Field(description="the id of the token; null if the service has no tokens")
+    name: str | None = Field(description="as histories name the author of a change")
+    role: str
+    sets: list[str] | None = Field(description="the sets that the token is confined to; null: all")
+    owner: str | None = Field(description="the owner that the token is confined to; null: all")
+
+
+class SetState(BaseModel):
+    """A set, and what the service has done with it since its start."""
+
+    name: str
+    kind: str
+    queries: int
+    parked: int
+    version: int
+    monitored: bool
+    sequence: int | None = Field(description="of the last event; null until the set is used")
+    monitor_error: str | None
+    waiting: int | None = Field(None, description="requests that wait for the thread of the set")
+    keys: int | None = None
+    late: int | None = None
+    rows: int | None = Field(None, description="rows that were accepted or matched")
+    matches: int | None = None
+    events: int | None = None
+
+
+class Status(BaseModel):
+    version: str
+    ready: bool
+    registry_error: str | None = Field(description="why the registry's database does not answer")
+    streams: int = Field(description="clients that follow events")
+    sets: list[SetState]
+
+
+class FunctionRecord(BaseModel):
+    name: str
+    aliases: list[str]
+    call: str = Field(description="as a query calls it")
+    section: str
+    gives: str = Field(description="what it gives, in Markdown")
+
+
 class CreatedToken(TokenRecord):
     token: str = Field(description="the token itself; it is not shown again")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
@@ -22,14 +23,17 @@ _STOP_SECONDS = 30
 class Server(uvicorn.Server):
     """A server that ends the streams of events when it is told to stop; otherwise they would keep it waiting."""
 
-    def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
+    def __init__(self, config: uvicorn.Config, app: FastAPI, on_start: Callable[[], None]) -> None:
         super().__init__(config)
         self._app = app
+        self._on_start = on_start
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
+        if self.started:
+            self._on_start()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop after the current requests; at a second interrupt, at once. The exit code of a stop is 0."""
@@ -53,8 +57,11 @@ def check_address(registry: Registry, options: ServeOptions) -> None:
         )
 
 
-def serve(registry: Registry, options: ServeOptions) -> None:
-    """Answer requests until SIGTERM or SIGINT. Requests are finished, and states are written, before it returns."""
+def serve(registry: Registry, options: ServeOptions, on_start: Callable[[str], None] = lambda address: None) -> None:
+    """Answer requests until SIGTERM or SIGINT. Requests are finished, and states are written, before it returns.
+
+    `on_start` gets the address of the console as soon as it answers. It must return at once.
+    """
     check_address(registry, options)
     app = make_app(registry, options)
     config = uvicorn.Config(
@@ -73,10 +80,16 @@ def serve(registry: Registry, options: ServeOptions) -> None:
     )
     bound = _bind(options)
     with bound:
-        server = Server(config, app)
+        server = Server(config, app, lambda: on_start(_address_of(bound)))
         server.run(sockets=[bound])
     if not server.started:
         raise PipelineError("the service did not start; its log says why")
+
+
+def _address_of(bound: socket.socket) -> str:
+    host, port = bound.getsockname()[:2]
+    name = {"0.0.0.0": "localhost", "::": "localhost"}.get(host, f"[{host}]" if ":" in host else host)
+    return f"http://{name}:{port}/"
 
 
 def _bind(options: ServeOptions) -> socket.socket:

@@ -31,7 +31,7 @@ class Service:
     def __init__(self, registry: Registry, options: ServeOptions) -> None:
         self.registry = registry
         self.options = options
-        self.tokens = Tokens(registry.database, required=not options.is_local)
+        self.tokens = Tokens(registry.database, required=not options.is_local, port=options.port)
         self.metrics = Metrics(self)
         self.rates = Rates(options.rows_per_second)
         self.live: dict[str, LiveSet] = {}

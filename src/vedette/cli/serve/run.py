@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,11 +50,16 @@ def run_server(
         int, typer.Option(metavar="NUMBER", min=0, help="Limit on the characters of a query's text; 0: none")
     ] = 100_000,
     log_requests: Annotated[bool, typer.Option("--log-requests", help="Log a line for each request")] = False,
+    open_: Annotated[
+        bool | None,
+        typer.Option("--open/--no-open", help="Open the console in a browser", show_default="where there is a desktop"),
+    ] = None,
 ) -> None:
-    """Serve the sets of a registry over HTTP: queries, matching and border monitoring, without Spark.
+    """Serve the sets of a registry over HTTP: queries, matching, border monitoring and a console, without Spark.
 
-    Without --registry, the registry is vedette.db in the working directory. The log is JSON lines on standard error.
-    SIGTERM stops the service after its requests are finished and its states are written.
+    The console is a page in the browser, whose address is printed. Without --registry, the registry is vedette.db in
+    the working directory. The log is JSON lines on standard error. SIGTERM stops the service after its requests are
+    finished and its states are written.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -69,4 +78,20 @@ def run_server(
     file = opened.database.file
     given["state"] = state or (Path("vedette-serve") if file is None else file.with_name(f"{file.name}.serve"))
     options: dict[str, Any] = {each.name: given[each.name] for each in fields(ServeOptions) if each.name in given}
-    serve(opened, ServeOptions(**options))
+    serve(opened, ServeOptions(**options), partial(_show, in_browser=_has_desktop() if open_ is None else open_))
+
+
+def _show(address: str, *, in_browser: bool) -> None:
+    """Print the address of the console, and open it."""
+    typer.echo(f"console: {address}")
+    if in_browser:
+        import webbrowser
+
+        threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
+
+
+def _has_desktop() -> bool:
+    """Whether a person sits at this machine: a terminal, and a screen that belongs to it."""
+    if os.environ.get("CI") or os.environ.get("SSH_CONNECTION") or not sys.stdout.isatty():
+        return False
+    return sys.platform == "darwin" or any(os.environ.get(each) for each in ("DISPLAY", "WAYLAND_DISPLAY"))

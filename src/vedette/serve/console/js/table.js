@@ -1,0 +1,65 @@
+/** Tables, and long lists of which one page at a time is asked for. */
+
+import { h, put } from "./element.js";
+import { messageLine } from "./notice.js";
+
+/**
+ * @typedef {{label: string, cell: (record: any) => any, class?: string}} Column
+ * @param {string} caption what the table has, for screen readers
+ * @param {Column[]} columns
+ * @param {any[]} records
+ * @param {string} [empty] said instead of a table without rows
+ */
+export function table(caption, columns, records, empty = "Nothing yet.") {
+  if (!records.length) return h("p", { class: "empty" }, empty);
+  return h("div", { class: "table", role: "region", "aria-label": caption, tabindex: "0" },
+    h("table", {}, h("thead", {}, h("tr", {}, columns.map((each) => h("th", { scope: "col", class: each.class }, each.label)))),
+      h("tbody", {}, records.map((record) => h("tr", {}, columns.map((each) => h("td", { class: each.class }, each.cell(record))))))));
+}
+
+/**
+ * A list by pages: the service is asked for one page, and for the next with the cursor of the page before.
+ * @param {{caption: string, columns: Column[], read: (after: any) => Promise<{records: any[], next: any}>, empty?: string}} options
+ */
+export class PagedTable {
+  constructor({ caption, columns, read, empty }) {
+    Object.assign(this, { caption, columns, read, empty });
+    this.cursors = [null]; // of the pages up to the one that is shown
+    this.next = null;
+    this.reads = 0;
+    this.body = h("div", {});
+    this.line = messageLine();
+    this.back = h("button", { type: "button", on: { click: () => this.move(-1) } }, "Previous");
+    this.on = h("button", { type: "button", on: { click: () => this.move(1) } }, "Next");
+    this.place = h("span", { class: "muted", "aria-live": "polite" });
+    this.element = h("div", { class: "stack" }, this.line, this.body, h("div", { class: "row" }, this.back, this.on, this.place));
+  }
+
+  /** Show the first page again, as after another search. */
+  first() {
+    this.cursors = [null];
+    return this.load();
+  }
+
+  move(step) {
+    if (step > 0) this.cursors.push(this.next);
+    else this.cursors.pop();
+    return this.load();
+  }
+
+  async load() {
+    const read = ++this.reads;
+    try {
+      const page = await this.read(this.cursors.at(-1));
+      if (read !== this.reads) return; // a later search has been started
+      this.next = page.next;
+      put(this.body, table(this.caption, this.columns, page.records, this.empty));
+      this.line.tell("");
+      this.back.disabled = this.cursors.length === 1;
+      this.on.disabled = page.next === null;
+      this.place.textContent = this.back.disabled && this.on.disabled ? "" : `Page ${this.cursors.length}`;
+    } catch (error) {
+      if (error.name !== "AbortError" && read === this.reads) this.line.tell(error.message);
+    }
+  }
+}
