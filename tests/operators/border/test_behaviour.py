@@ -300,6 +300,32 @@ def test_pairs_whose_cooldown_is_over_are_forgotten():
     assert len(monitor.cooling) < 3
 
 
+@pytest.mark.parametrize("kind", [int, str])
+def test_cooldowns_of_keys_in_many_queries_hold_for_any_part_of_the_keys_and_while_the_set_changes(kind):
+    source, cooldowns = np.random.default_rng(5), {kind(number): number % 7 + 1 for number in range(40)}
+    queries = vd.QuerySet("k bigint, x double, t bigint")
+    queries.add_many(list(cooldowns), [f"x < {name}" for name in cooldowns], cooldown=list(cooldowns.values()))
+    monitor, model = queries.border(key="k", time="t"), ByQuery({}, {q: {"cooldown": c} for q, c in cooldowns.items()})
+    inside: dict[int, set] = {}
+    for time in range(60):
+        if time % 10 == 9:
+            queries.replace(kind(time % 40), f"x < {time % 40}", cooldown=cooldowns[kind(time % 40)])
+        if time == 30:
+            state, monitor = monitor.save(), queries.border(key="k", time="t")
+            monitor.load(state)
+        keys = np.flatnonzero(source.random(6) < 0.5)
+        values = source.integers(0, 40, len(keys)).astype(float)
+        wanted = []
+        for key, x in zip(keys.tolist(), values, strict=True):
+            now = {each for each in cooldowns if x < int(each)}
+            before, inside[key] = inside.get(key, set()), now
+            for event, some in (("exit", before - now), ("enter", now - before)):
+                wanted += [told for each in some for told in model._told(key, time, each, event, "")]
+        table = monitor.step({"k": keys, "x": values, "t": np.full(len(keys), time)})
+        events = table.select(["key", "time", "query", "event", "held_back"]).to_pylist()
+        assert {tuple(event.values()) for event in events} == {(*each[:4], each[5]) for each in wanted}
+
+
 def test_a_query_without_a_margin_of_its_own_has_that_of_the_monitor():
     queries = vd.QuerySet("k string, x double, t bigint")
     queries.add_many(["own", "default"], ["x < 10", "x < 10"], margin=[0.5, None])

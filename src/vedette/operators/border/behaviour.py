@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from vedette.data.keyed_rows import TIME_TYPES
 from vedette.errors import QueryError
+from vedette.native.buffers import empty_int64
+from vedette.native.kernels import kernel
 from vedette.operators.border.options import MonitorOptions
 from vedette.queries.attributes import Attributes
 from vedette.queries.query_options import DURATIONS, ONCE, PER_QUERY
@@ -59,8 +61,9 @@ class Behaviour:
         kind = TIME_TYPES[self._time_type]
         if not self._is_own(name):
             return np.full(len(queries), NONE if default is None else default, kind)
-        numbers = self._column(name)[queries]
-        return np.where(np.isnan(numbers), NONE if default is None else default, numbers).astype(kind)
+        found: NDArray[Any] = empty_int64(len(queries)).view(kind)
+        _look_up(self._column(name), queries, np.array([NONE if default is None else default], kind), found)
+        return found
 
     @property
     def expire_after(self) -> int | float | None:
@@ -169,3 +172,16 @@ class Behaviour:
             }[self._time_type]
             words = f"is {value!r}, but the time column {self._options.time!r} is {needs}"
             raise QueryError(words, option=name).in_query(query_id)
+
+
+@kernel
+def _look_up(
+    column: NDArray[np.float64], queries: NDArray[np.int32], default: NDArray[Any], found: NDArray[Any]
+) -> None:
+    """The numbers of queries, or the default, in the type of `found`."""
+    for each in range(len(queries)):
+        number = column[queries[each]]
+        if np.isnan(number):
+            found[each] = default[0]
+        else:
+            found[each] = number

@@ -3,6 +3,8 @@
 After a reported enter, further enters of the key into the query, and their exits, are counted instead of reported until
 the cooldown has passed. The next reported event says how many were held back. With `once`, the first enter is the only
 event. A key that expires is forgotten, and starts anew.
+
+Events and pairs are ordered by key, so the pairs of a key are read, followed and written in one place in memory.
 """
 
 from __future__ import annotations
@@ -13,12 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.native.hashing import empty_slots
+from vedette.native.buffers import empty_int8, empty_int32, empty_int64
 from vedette.native.kernels import kernel
 from vedette.operators.border.events import ENTER, EXIT
 from vedette.operators.border.moves import Moves
+from vedette.operators.border.pair_table import NumberedPairs, take_rows
 
 _IS_HELD = 1  # a state: the key is inside, and its enter was held back
+_FEW = 16  # pairs and events of a key that are compared one by one; a hash table finds more
 
 
 class Cooling(NamedTuple):
@@ -29,9 +33,8 @@ class Cooling(NamedTuple):
     times: NDArray[Any]  # of the last enter that was reported
     states: NDArray[np.int8]
     n_held: NDArray[np.int64]  # events held back since the last report
-
-    def take(self, chosen: NDArray[Any]) -> Cooling:
-        return Cooling(*(column[chosen] for column in self))
+    cooldowns: NDArray[Any]
+    are_once: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Held:
 
     is_reported: NDArray[np.bool_]
     n_held: NDArray[np.int64]  # by event
-    cooling: Cooling
+    kept: NumberedPairs  # by slot
     n_dropped: int  # events that were held back
 
 
@@ -56,15 +59,42 @@ class Told(NamedTuple):
     are_once: NDArray[np.bool_]
 
 
-def hold_back(told: Told, opened: Cooling, last_epochs: NDArray[np.int32]) -> Held:
-    """Apply cooldowns. `opened` are the pairs of the keys of these events; `last_epochs` has the last one by slot."""
-    n, most = len(told.slots), len(told.slots) + len(opened.slots)
-    kept = Cooling(*(np.concatenate([column, np.zeros(n, column.dtype)]) for column in opened))
-    kept_epochs = np.zeros(most, np.int32)
+class _Run(NamedTuple):
+    """The pairs of one key. There is room for all, but few keys have so many, so little of it is used."""
+
+    queries: NDArray[np.int32]
+    times: NDArray[Any]
+    states: NDArray[np.int8]
+    n_held: NDArray[np.int64]
+    epochs: NDArray[np.int32]
+    cooldowns: NDArray[Any]
+    are_once: NDArray[np.bool_]
+
+
+def hold_back(told: Told, opened: Cooling, last_epochs: NDArray[np.int32], latest: NDArray[Any]) -> Held:
+    """Apply cooldowns. `opened` are the pairs of the keys of these events.
+
+    `last_epochs` and `latest` have the last epoch and the latest time by slot.
+    """
+    if not _is_sorted(opened.slots):
+        order = np.argsort(opened.slots, kind="stable")
+        opened = take_rows(opened, order)
+    if not _is_sorted(told.slots):
+        order = np.argsort(told.slots, kind="stable")
+        held = hold_back(take_rows(told, order), opened, last_epochs, latest)
+        is_reported, n_held = np.empty_like(held.is_reported), np.empty_like(held.n_held)
+        is_reported[order], n_held[order] = held.is_reported, held.n_held
+        return Held(is_reported, n_held, held.kept, held.n_dropped)
+    n, most = len(told.slots), len(opened.slots) + int(np.count_nonzero(told.kinds != EXIT))
+    kind = told.times.dtype
+    times: NDArray[Any] = empty_int64(most).view(kind)
+    kept = NumberedPairs(empty_int32(most), empty_int32(most), times, empty_int8(most), empty_int64(most))
+    types = (np.int32, kind, np.int8, np.int64, np.int32, kind, np.bool_)
+    room: Any = (np.empty(most, each) for each in types)
+    run = _Run(*room)
     is_reported, n_held = np.ones(n, np.bool_), np.zeros(n, np.int64)
-    n_pairs = _hold_back(told, kept, kept_epochs, len(opened.slots), empty_slots(most), is_reported, n_held)
-    stays = np.flatnonzero(kept_epochs[:n_pairs] == last_epochs[kept.slots[:n_pairs]])
-    return Held(is_reported, n_held, kept.take(stays), int(n - np.count_nonzero(is_reported)))
+    n_kept, n_dropped = _hold_back(told, opened, last_epochs, latest, run, kept, is_reported, n_held)
+    return Held(is_reported, n_held, kept.first(n_kept), n_dropped)
 
 
 def count_expiries(moves: Moves) -> NDArray[np.int32]:
@@ -87,56 +117,110 @@ def find_last_epochs(moves: Moves, epochs: NDArray[np.int32], n_slots: int) -> N
 @kernel
 def _hold_back(
     told: Told,
-    kept: Cooling,
-    epochs: NDArray[np.int32],
-    n_pairs: int,
-    table: NDArray[np.int32],
+    opened: Cooling,
+    last_epochs: NDArray[np.int32],
+    latest: NDArray[Any],
+    run: _Run,
+    kept: NumberedPairs,
     is_reported: NDArray[np.bool_],
     n_held: NDArray[np.int64],
-) -> int:
-    """Follow the events of each pair. Returns the number of pairs in `kept`, which were `n_pairs` before."""
-    slots, queries, kinds, times = told.slots, told.queries, told.kinds, told.times
-    event_epochs, cooldowns, are_once = told.epochs, told.cooldowns, told.are_once
-    kept_slots, kept_queries, last, states, counts = kept.slots, kept.queries, kept.times, kept.states, kept.n_held
-    for pair in range(n_pairs):
-        table[_find(table, kept_slots, kept_queries, kept_slots[pair], kept_queries[pair])] = pair
-    for event in range(len(slots)):
-        if cooldowns[event] < 0 and not are_once[event]:
-            continue
-        place = _find(table, kept_slots, kept_queries, slots[event], queries[event])
-        pair = table[place]
-        is_new = pair < 0 or epochs[pair] != event_epochs[event]
-        if kinds[event] == EXIT:
-            if is_new:
-                continue  # of an enter before the option was set
-            is_held = states[pair] == _IS_HELD or are_once[event]
-            states[pair] = 0
-        else:
-            is_held = not is_new and (are_once[event] or times[event] < last[pair] + cooldowns[event])
-            if pair < 0:
-                pair = table[place] = n_pairs
-                n_pairs += 1
-                kept_slots[pair], kept_queries[pair] = slots[event], queries[event]
-            if is_new:
-                epochs[pair], counts[pair] = event_epochs[event], 0
-            if not is_held:
-                last[pair] = times[event]
-            states[pair] = _IS_HELD if is_held and kinds[event] == ENTER else 0
-        if is_held:
-            is_reported[event] = False
-            counts[pair] += 1
-        else:
-            n_held[event] = counts[pair]
-            counts[pair] = 0
-    return n_pairs
+) -> tuple[int, int]:
+    """Follow the events of each pair, key by key. Returns the numbers of pairs in `kept`, and of events held back."""
+    slots, queries, kinds, times, event_epochs, event_cooldowns, event_once = told
+    open_slots, open_queries, open_times, open_states, open_held, open_cooldowns, open_once = opened
+    run_queries, last, states, counts, epochs, cooldowns, are_once = run
+    kept_slots, kept_queries, kept_times, kept_states, kept_held = kept
+    table = np.empty(0, np.int32)
+    event = first = n_kept = n_dropped = 0
+    while event < len(slots) or first < len(open_slots):
+        slot = slots[event] if event < len(slots) else open_slots[first]
+        if first < len(open_slots):
+            slot = min(slot, open_slots[first])
+        n = 0
+        while first < len(open_slots) and open_slots[first] == slot:
+            run_queries[n], last[n], states[n] = open_queries[first], open_times[first], open_states[first]
+            counts[n], cooldowns[n], are_once[n] = open_held[first], open_cooldowns[first], open_once[first]
+            epochs[n] = 0
+            first += 1
+            n += 1
+        end = event
+        while end < len(slots) and slots[end] == slot:
+            end += 1
+        is_large = n + end - event > _FEW
+        if is_large:
+            table = _index(run_queries, n, n + end - event)
+        for each in range(event, end):
+            if event_cooldowns[each] < 0 and not event_once[each]:
+                continue
+            query, pair, place = queries[each], 0, 0
+            if is_large:
+                place = _find(table, run_queries, query)
+                pair = table[place]
+            else:
+                while pair < n and run_queries[pair] != query:
+                    pair += 1
+                pair = pair if pair < n else -1
+            is_new = pair < 0 or epochs[pair] != event_epochs[each]
+            if kinds[each] == EXIT:
+                if is_new:
+                    continue  # of an enter before the option was set
+                is_held = states[pair] == _IS_HELD or event_once[each]
+                states[pair] = 0
+            else:
+                is_held = not is_new and (event_once[each] or times[each] < last[pair] + event_cooldowns[each])
+                if pair < 0:
+                    pair = n
+                    n += 1
+                    run_queries[pair], cooldowns[pair], are_once[pair] = query, event_cooldowns[each], event_once[each]
+                    if is_large:
+                        table[place] = pair
+                if is_new:
+                    epochs[pair], counts[pair] = event_epochs[each], 0
+                if not is_held:
+                    last[pair] = times[each]
+                states[pair] = _IS_HELD if is_held and kinds[each] == ENTER else 0
+            if is_held:
+                is_reported[each] = False
+                n_dropped += 1
+                counts[pair] += 1
+            else:
+                n_held[each] = counts[pair]
+                counts[pair] = 0
+        event = end
+        for pair in range(n):
+            is_running = counts[pair] > 0 or states[pair] > 0 or last[pair] + cooldowns[pair] > latest[slot]
+            if epochs[pair] == last_epochs[slot] and (are_once[pair] or (cooldowns[pair] >= 0 and is_running)):
+                kept_slots[n_kept], kept_queries[n_kept], kept_times[n_kept] = slot, run_queries[pair], last[pair]
+                kept_states[n_kept], kept_held[n_kept] = states[pair], counts[pair]
+                n_kept += 1
+    return n_kept, n_dropped
 
 
 @kernel
-def _find(table: NDArray[np.int32], slots: NDArray[np.int32], queries: NDArray[np.int32], slot: int, query: int) -> int:
-    """The place of a pair in a hash table of pairs, or the free place where it belongs."""
+def _index(queries: NDArray[np.int32], n: int, most: int) -> NDArray[np.int32]:
+    """A hash table of the first queries, with room for the most that there may be."""
+    size = 2
+    while size < 2 * most:
+        size *= 2
+    table = np.full(size, -1, np.int32)
+    for pair in range(n):
+        table[_find(table, queries, queries[pair])] = pair
+    return table
+
+
+@kernel
+def _find(table: NDArray[np.int32], queries: NDArray[np.int32], query: int) -> int:
+    """The place of a query in a hash table, or the free place where it belongs."""
     mask = len(table) - 1
-    code = np.uint64(np.int64(slot) << 32 | np.int64(query)) * np.uint64(0x9E3779B97F4A7C15)
-    place = np.int64(code >> np.uint64(33)) & mask
-    while table[place] >= 0 and (slots[table[place]] != slot or queries[table[place]] != query):
+    place = np.int64((np.uint64(query) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(33)) & mask
+    while table[place] >= 0 and queries[table[place]] != query:
         place = (place + 1) & mask
     return int(place)
+
+
+@kernel
+def _is_sorted(slots: NDArray[np.int32]) -> bool:
+    for place in range(1, len(slots)):  # noqa: SIM110  a kernel
+        if slots[place] < slots[place - 1]:
+            return False
+    return True

@@ -485,23 +485,20 @@ class BorderMonitor:
         `last_epochs` and `latest` have the last such number and the latest time by slot.
         """
         behaviour = self._behave(view)
-        open_, queries = self._open(view, self.cooling.at(is_touched))
-        told = Told(
-            *(events.slots, events.queries, events.kinds, events.times, epochs),
-            behaviour.durations("cooldown", events.queries),
-            behaviour.are_once(events.queries),
+        opened = self.cooling.take_numbered(view, is_touched)
+        told, open_ = (
+            (behaviour.durations("cooldown", queries), behaviour.are_once(queries))
+            for queries in (events.queries, opened.queries)
         )
-        opened = Cooling(open_.slots, queries, open_.times.astype(events.times.dtype), open_.reasons, open_.ordinals)
-        held = hold_back(told, opened, last_epochs)
-        kept, chosen = held.cooling, np.flatnonzero(held.is_reported)
-        cooldowns, are_once = behaviour.durations("cooldown", kept.queries), behaviour.are_once(kept.queries)
-        is_open = are_once | (kept.n_held > 0) | (kept.states > 0) | (kept.times + cooldowns > latest[kept.slots])
-        kept = kept.take(np.flatnonzero(is_open & (are_once | (cooldowns >= 0))))
-        self.cooling.take(is_touched)
-        if len(kept.slots):
-            ids = view.ids_of(kept.queries)
-            self.cooling.put(KeyQueryPairs(kept.slots, ids, kept.times, kept.states, kept.n_held))
+        held = hold_back(
+            Told(events.slots, events.queries, events.kinds, events.times, epochs, *told),
+            Cooling(*opened, *open_),
+            last_epochs,
+            latest,
+        )
+        self.cooling.put_numbered(view, held.kept)
         self.n_held_back += held.n_dropped
+        chosen = np.flatnonzero(held.is_reported)
         n_held = held.n_held[chosen]
         return events.take(chosen), view, replace(rows.take(chosen), n_held=n_held)
 
