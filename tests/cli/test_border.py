@@ -444,6 +444,19 @@ def test_each_query_of_a_file_has_its_own_options(run, tmp_path):
     assert sorted(events) == [["cheap", "enter"], ["low", "enter"], ["low", "enter"]]
 
 
+def test_queries_of_a_file_differ_in_how_long_keys_may_be_silent(run, tmp_path):
+    rows, queries, out = tmp_path / "r.csv", tmp_path / "q.csv", tmp_path / "out.csv"
+    times = ["2026-03-02T14:00:00Z", "2026-03-02T14:30:00Z"]
+    rows.write_text("symbol,price,ts\n" + "".join(f"IBM,39,{time}\n" for time in times))
+    queries.write_text("id,where,expire_after\nshort,price < 40,5 minutes\nlong,price < 40,1 hour\nnever,price < 40,\n")
+    run("border", rows, "--queries", queries, "--key", "symbol", "--time", "ts", "-o", out)
+    events = [line.split(",")[1:4] for line in out.read_text().replace('"', "").splitlines()[1:]]
+    assert [(time[11:16], query, event) for time, query, event in events[3:]] == [
+        ("14:05", "short", "exit"),
+        ("14:30", "short", "enter"),
+    ]
+
+
 def test_a_file_with_an_unknown_value_of_an_option_is_refused_with_its_line(run, tmp_path):
     rows, queries = write_rows(tmp_path / "r.csv"), tmp_path / "q.csv"
     queries.write_text("id,where,once\ncheap,price < 40,twice\n")

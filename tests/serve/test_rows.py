@@ -148,6 +148,25 @@ def test_time_causes_events_of_other_keys_in_the_feed_only(client):
     ]
 
 
+def test_a_key_leaves_each_query_after_its_own_silence(client):
+    client.post("/v1/sets", json={"name": "alerts", "kind": "border", "schema": SCHEMA})
+    for name, own in (("short", "5 minutes"), ("long", "20 minutes")):
+        client.post("/v1/sets/alerts/queries", json={"id": name, "where": "price < 40", "expire_after": own})
+    client.put("/v1/sets/alerts/monitor", json={"key": "symbol", "time": "ts"})
+    client.post(ROWS, json=row("IBM", 35, 0))
+
+    client.post(ROWS, json=row("SAP", 99, 10))
+
+    events = [event.record for event in client.service.live["alerts"].feed.after(0)]
+    assert sorted((event["query"], event["event"]) for event in events) == [
+        ("long", "enter"),
+        ("short", "enter"),
+        ("short", "exit"),
+    ]
+    why = client.post("/v1/sets/alerts/why", json={"query": "short", "key": "IBM"}).json()
+    assert (why["holds"], why["expired_at"]) == (False, "2026-03-02T00:05:00+00:00")
+
+
 def test_a_set_without_a_monitor_says_how_to_create_one(client):
     client.post("/v1/sets", json={"name": "alerts", "kind": "border", "schema": SCHEMA})
 

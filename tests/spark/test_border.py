@@ -245,6 +245,30 @@ def test_silent_keys_expire_by_the_watermark(spark, queries, tmp_path):
     assert replayed == [event for event in events if event[:2] != ("c", 1_772_000_062)]
 
 
+def test_silent_keys_leave_each_query_after_its_own_silence(spark, tmp_path):
+    queries = vd.QuerySet("price double, ts timestamp")
+    silences = ["20 seconds", "60 seconds", None]
+    queries.add_many(["short", "long", "never"], ["price < 50"] * 3, expire_after=silences)
+    batches = [rows_of(("a", 0.0, 0)), rows_of(("b", 99.0, 40)), rows_of(("b", 99.0, 90)), rows_of(("a", 0.0, 150))]
+    for number, batch in enumerate(batches):
+        write_rows(batch, tmp_path / "rows", 1, first=number)
+    border = vs.border(queries, key="symbol", time="ts", shards=2)
+    stream = read_stream(spark, tmp_path / "rows", watermark="10 seconds").transform(border)
+
+    events = ticks.as_tuples(run_stream(spark, stream, tmp_path))
+
+    assert sorted((time - 1_772_000_000, query, event) for _, time, query, event, _ in events) == [
+        *((0, query, "enter") for query in ("long", "never", "short")),
+        (20, "short", "exit"),
+        (60, "long", "exit"),
+        (150, "long", "enter"),
+        (150, "short", "enter"),
+    ]
+    assert sorted(ticks.as_tuples(spark.read.parquet(str(tmp_path / "rows")).transform(border))) == sorted(events)
+    with pytest.raises(vd.PipelineError, match="expire_after needs a watermark on 'ts'"):
+        read_stream(spark, tmp_path / "rows").transform(border)
+
+
 def test_a_dwell_is_confirmed_by_the_watermark(spark, queries, tmp_path):
     batches = [
         rows_of(("a", 0.0, 0), ("b", 0.0, 1)),

@@ -21,6 +21,7 @@ own_options = st.fixed_dictionaries(
     optional={
         "dwell": st.integers(1, 5),
         "margin": st.sampled_from([0.0, 1.0, 2.0]),
+        "expire_after": st.integers(1, 9),
         "cooldown": st.integers(1, 9),
         "once": st.sampled_from([True, False, "query"]),
     },
@@ -105,13 +106,10 @@ class ByQuery(Model):
             return []
         return [(name, time, query, kind, reason, self.n_held.pop(pair, 0))]
 
-    def _leave(self, name, time):
-        events = super()._leave(name, time)
-        for pair in [pair for pair in self.last if pair[0] == name]:
-            del self.last[pair]
-            self.is_held.discard(pair)
-            self.n_held.pop(pair, None)
-        return events
+    def _forget(self, name, query):
+        self.last.pop((name, query), None)
+        self.is_held.discard((name, query))
+        self.n_held.pop((name, query), None)
 
 
 class OwnPair(Pair):
@@ -120,6 +118,7 @@ class OwnPair(Pair):
     def __init__(self, options, own):
         super().__init__(options)
         self.own = own
+        self.silences = {}
         self.model = ByQuery(options, own)
         self.model.forms["always on"] = (lambda row: row["x"] is not None,) * 2
 
@@ -131,11 +130,18 @@ class OwnPair(Pair):
             return
         own = dict(self.own[name])
         if re.search(r"\bn (<|=|>=|BETWEEN|IN)", drawn[0]):  # a number widens n, too, and the forms widen x only
-            own.pop("margin", None)
+            own |= {"margin": 0.0} if "margin" in own else {}
         margin = own.get("margin", 1.0 if "margin" in self.options else 0.0)
         text, what = form(*drawn, margin=margin)
+        if name not in self.queries:
+            self.silences[name] = None
+        if drawn[1] < 3 and "expire_after" in own:  # each revision has its own; without, a replaced one stays
+            self.silences[name] = own["expire_after"] = own["expire_after"] + 2 * (drawn[1] % 3)
+        else:
+            own.pop("expire_after", None)
         (self.queries.replace if name in self.queries else self.queries.add)(name, text, **own)
-        self.model.forms[name] = what if margin else (what[0], lambda row: False)
+        wide = what[1] if margin else lambda row: False
+        self.model.forms[name] = what[0], wide, self.silences[name]
 
     def read(self, table):
         held = table["held_back"].to_pylist() if "held_back" in table.column_names else [0] * table.num_rows
@@ -355,15 +361,3 @@ def test_a_margin_of_zero_leaves_an_exclusive_bound_as_it_is():
     monitor = queries.border(key="k", time="t", margin={"x": 1.0})
     events = from_table(monitor.step({"k": ["a", "a"], "x": [2.0, 1.0], "y": [2.0, 1.0], "t": [1, 2]}))
     assert [event[1:4] for event in events if event[1] == 2] == [(2, "none", "exit"), (2, "other field", "exit")]
-
-
-def test_one_silence_for_all_queries_expires_keys_and_different_ones_are_refused():
-    queries = make(expire_after=5)
-    monitor = queries.border(key="k", time="t")
-    monitor.step({"k": ["a"], "x": [0.0], "t": [1]})
-    assert from_table(monitor.advance(10)) == [("a", 6, "low", "exit", "expired")]
-    queries.add("high", "x > 5", expire_after=6)
-    with pytest.raises(vd.QueryError, match="expire_after differs between queries 'low' and 'high'"):
-        monitor.step({"k": ["a"], "x": [0.0], "t": [11]})
-    queries.replace("high", "x > 5", expire_after=5)
-    monitor.step({"k": ["a"], "x": [0.0], "t": [12]})

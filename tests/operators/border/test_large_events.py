@@ -27,6 +27,8 @@ options = st.sampled_from(
         {"margin": 1},
         {"cross": True},
         {"margin": 1, "dwell": 2, "expire_after": 4},
+        {"each": [2, None, 5]},
+        {"each": [1, 3, None, 6], "margin": 1, "dwell": 2, "expire_after": 4},
     ]
 )
 batches = st.lists(
@@ -36,7 +38,9 @@ batches = st.lists(
 
 def monitors(texts, options, n=2):
     queries = QuerySet("k bigint, t bigint, x double, y double")
-    queries.add_many([f"q{number}" for number in range(len(texts))], texts)
+    options = dict(options)
+    silences = itertools.islice(itertools.cycle(options.pop("each", [None])), len(texts))  # of each query
+    queries.add_many([f"q{number}" for number in range(len(texts))], texts, expire_after=list(silences))
     return queries, [queries.border(key="k", time="t", **options) for _ in range(n)]
 
 

@@ -54,6 +54,17 @@ def test_a_dwell_time_a_margin_and_an_expiry_are_shown():
     assert first.endswith("without another row it leaves after 121")
 
 
+def test_a_key_that_was_silent_for_too_long_for_a_query_is_outside_it():
+    queries = vd.QuerySet("k string, x double, t bigint")
+    queries.add_many(["short", "long"], ["x < 10"] * 2, expire_after=[5, 50])
+    monitor = queries.border(key="k", time="t")
+    monitor.step({"k": ["a", "b"], "x": [1.0, 99.0], "t": [0, 20]})
+    short, long = monitor.why("short", "a"), monitor.why("long", "a")
+    assert (short.holds, short.expired_at, short.expires_at) == (False, 5, None)
+    assert (long.holds, long.expired_at, long.expires_at) == (True, None, 50)
+    assert "query 'short'; it was silent for too long at 5\n" in str(short)
+
+
 def test_a_cooldown_of_the_query_and_once_are_shown():
     alerts = vd.QuerySet(SCHEMA)
     alerts.add("cheap", "price < 40", cooldown=100, dwell=5)

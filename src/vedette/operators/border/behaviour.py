@@ -16,6 +16,7 @@ from vedette.errors import QueryError
 from vedette.native.buffers import empty_int64
 from vedette.native.kernels import kernel
 from vedette.operators.border.options import MonitorOptions
+from vedette.operators.border.silences import Silences
 from vedette.queries.attributes import Attributes
 from vedette.queries.query_options import DURATIONS, ONCE, PER_QUERY
 from vedette.queries.set_view import SetView
@@ -65,27 +66,12 @@ class Behaviour:
         _look_up(self._column(name), queries, np.array([NONE if default is None else default], kind), found)
         return found
 
-    @property
-    def expire_after(self) -> int | float | None:
-        """The silence after which keys expire. Raises QueryError if active queries differ in it."""
+    @cached_property
+    def silences(self) -> Silences:
+        """How long keys may be silent."""
+        own = self._column("expire_after") if self._is_own("expire_after") else None
         default = self._options.duration("expire_after", self._time_type)
-        own = self._view.attributes.numbers("expire_after")
-        if own is None:
-            return default
-        active = np.flatnonzero(~self._view.versions.is_removed)
-        numbers = np.where(np.isnan(own[active]), np.inf if default is None else default, own[active])
-        if not len(active) or np.isnan(own[active]).all():
-            return default
-        other = np.flatnonzero(numbers != numbers[0])
-        if len(other):
-            ids = self._view.ids.at(active[[0, other[0]]].astype(np.int32))
-            raise QueryError(
-                f"differs between queries {ids[0]!r} and {ids[1]!r}; keys expire as a whole, so all queries of a set "
-                f"need the same, or only the monitor has it",
-                option="expire_after",
-            )
-        number = float(numbers[0])
-        return number if self._time_type == "double" else int(number)
+        return Silences(self._view, own, default, self._time_type)
 
     def are_once(self, queries: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Whether a key is reported once for each of the queries."""

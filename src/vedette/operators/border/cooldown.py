@@ -35,6 +35,7 @@ class Cooling(NamedTuple):
     n_held: NDArray[np.int64]  # events held back since the last report
     cooldowns: NDArray[Any]
     are_once: NDArray[np.bool_]
+    epochs: NDArray[np.int32]  # as those of events
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ def _hold_back(
 ) -> tuple[int, int]:
     """Follow the events of each pair, key by key. Returns the numbers of pairs in `kept`, and of events held back."""
     slots, queries, kinds, times, event_epochs, event_cooldowns, event_once = told
-    open_slots, open_queries, open_times, open_states, open_held, open_cooldowns, open_once = opened
+    open_slots, open_queries, open_times, open_states, open_held, open_cooldowns, open_once, open_epochs = opened
     run_queries, last, states, counts, epochs, cooldowns, are_once = run
     kept_slots, kept_queries, kept_times, kept_states, kept_held = kept
     table = np.empty(0, np.int32)
@@ -140,7 +141,7 @@ def _hold_back(
         while first < len(open_slots) and open_slots[first] == slot:
             run_queries[n], last[n], states[n] = open_queries[first], open_times[first], open_states[first]
             counts[n], cooldowns[n], are_once[n] = open_held[first], open_cooldowns[first], open_once[first]
-            epochs[n] = 0
+            epochs[n] = open_epochs[first]
             first += 1
             n += 1
         end = event

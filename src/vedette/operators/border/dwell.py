@@ -35,6 +35,7 @@ class Settled:
 
 def settle_dwell(
     events: Events,
+    event_times: NDArray[Any],
     ordinals: NDArray[np.int64],
     moves: Moves,
     dwells: NDArray[Any],
@@ -44,7 +45,8 @@ def settle_dwell(
 ) -> Settled:
     """The events after the dwell times of their queries, below 0 if a query has none.
 
-    `opened` are the enters that were open before, of the keys of these moves, with the dwell times `open_dwells`.
+    `event_times` are the times of the events. `opened` are the enters that were open before, of the keys of these
+    moves, with the dwell times `open_dwells`.
     """
     passes, n_open = (events.kinds == CROSS) | (dwells < 0), len(opened)
     passing, borders = events.take(passes), events.take(~passes)
@@ -53,7 +55,7 @@ def settle_dwell(
     queries = np.concatenate([open_queries, borders.queries])
     kinds = np.concatenate([np.full(n_open, ENTER, np.int8), borders.kinds])
     reasons = np.concatenate([opened.reasons, borders.reasons])
-    times = np.concatenate([opened.times.astype(moves.times.dtype), moves.times[borders.moves]])
+    times = np.concatenate([opened.times.astype(moves.times.dtype), event_times[~passes]])
     order = np.lexsort((~was_open, all_moves, queries, moves.slots[all_moves]))  # open enters come first
     everything = Events(all_moves, queries, kinds, reasons).take(order)
     times, was_open = times[order], was_open[order]
@@ -73,10 +75,11 @@ def settle_dwell(
     times_out = np.where(enters, times + dwell, times).astype(times.dtype)
     settled = Events(due_moves, everything.queries, everything.kinds, everything.reasons).take(reported)
     ranks = np.where(settled.kinds == ENTER, -1, settled.kinds)  # delayed enters come before the changes of their move
-    out_times = np.concatenate([times_out[reported], moves.times[passing.moves]])
+    out_times = np.concatenate([times_out[reported], event_times[passes]])
     out_ordinals = np.concatenate([all_ordinals[reported], ordinals[passes]])
     all_ranks, all_moves = np.concatenate([ranks, passing.kinds]), np.concatenate([settled.moves, passing.moves])
-    order = np.lexsort((out_times, all_ranks, all_moves))
+    by_rank = np.where(moves.after[all_moves] < 0, 0, all_ranks)  # of a silent key, all are in the order of their times
+    order = np.lexsort((all_ranks, out_times, by_rank, all_moves))
     stays = outcomes == _OPEN
     return Settled(
         Events.concat([settled, passing]).take(order),

@@ -73,10 +73,9 @@ class Margins:
         ends = moves.ends[all_moves[chosen]]
         ends[has_next[chosen]] = all_moves[chosen[has_next[chosen]] + 1]
         starts = all_moves[chosen].astype(np.int64)
-        leaves = self._first_outside(view, moves, columns, queries[chosen], starts, ends)
         is_old = (kinds[chosen] == _LINGERS) & (queries[chosen] < view.first_retained)
         is_replaced = is_old & (queries[chosen] >= view.versions.count_at(seen[starts])) & (starts < ends)
-        leaves[is_replaced] = starts[is_replaced]
+        leaves = self._first_outside(view, moves, columns, queries[chosen], starts, ends, is_replaced)
         left = leaves >= 0
         keep = np.ones(len(kinds), np.bool_)
         keep[chosen] = left
@@ -105,13 +104,17 @@ class Margins:
         queries: NDArray[np.int32],
         starts: NDArray[np.int64],
         ends: NDArray[np.int64],
+        is_replaced: NDArray[np.bool_],
     ) -> NDArray[np.int64]:
-        """The first of the moves [start, end) after which a pair is outside by more than the margin, or -1."""
+        """The first of the moves [start, end) after which a pair is outside by more than the margin, or -1.
+
+        A query that was replaced has no margin: its pair is outside after the first move that concerns it.
+        """
         found = np.full(len(queries), -1, np.int64)
         every, at = np.flatnonzero(starts < ends), starts.copy()
         for first_of in range(0, len(every), _PAIRS_AT_ONCE):
             waiting = every[first_of : first_of + _PAIRS_AT_ONCE]
-            self._look_outside(view, moves, columns, queries, waiting, at, ends, found)
+            self._look_outside(view, moves, columns, queries, waiting, at, ends, is_replaced, found)
         return found
 
     def _look_outside(
@@ -123,6 +126,7 @@ class Margins:
         waiting: NDArray[np.int64],
         at: NDArray[np.int64],
         ends: NDArray[np.int64],
+        is_replaced: NDArray[np.bool_],
         found: NDArray[np.int64],
     ) -> None:
         """Write the move for the waiting pairs. Each continues from its move `at`."""
@@ -132,7 +136,10 @@ class Margins:
             pairs = np.repeat(np.arange(len(waiting)), counts)
             offsets = np.arange(len(pairs)) - np.repeat(np.cumsum(counts) - counts, counts)
             tried = at[waiting][pairs] + offsets
-            outside = ~self._contain(view, columns, moves.after[tried], queries[waiting][pairs])
+            tried_queries = queries[waiting][pairs]
+            outside = ~self._contain(view, columns, moves.after[tried], tried_queries) | is_replaced[waiting][pairs]
+            if moves.windows is not None and self._behaviour is not None:
+                outside &= moves.windows.concern(self._behaviour.silences, tried, tried_queries)
             first = np.full(len(waiting), np.iinfo(np.int64).max)
             np.minimum.at(first, pairs[outside], tried[outside])
             done = first < np.iinfo(np.int64).max

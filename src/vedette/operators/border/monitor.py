@@ -33,6 +33,7 @@ from vedette.operators.border.event_details import BatchDetails, EventDetails, E
 from vedette.operators.border.event_pieces import find_pieces
 from vedette.operators.border.event_table import EVENT_BYTES, to_table
 from vedette.operators.border.events import ENTER, EXIT, Events
+from vedette.operators.border.expiry_moves import event_epochs, find_epochs, last_times, split_silences, time_events
 from vedette.operators.border.finder import BorderFinder, RowsOf, Seen, join_events, unify
 from vedette.operators.border.first_reports import FirstReports
 from vedette.operators.border.key_state import KeyState
@@ -42,6 +43,8 @@ from vedette.operators.border.moving_bounds import Moments
 from vedette.operators.border.moving_queries import Following, MovingQueries, check_now
 from vedette.operators.border.options import HELD_BACK, MonitorOptions
 from vedette.operators.border.pair_table import KeyQueryPairs, PairTable
+from vedette.operators.border.silences import Silences
+from vedette.operators.border.silent_keys import SilentKeys, Upcoming
 from vedette.operators.border.state import BorderState
 from vedette.operators.border.time_moves import follow_time, read_reached
 from vedette.operators.border.undo import Undo
@@ -80,7 +83,7 @@ class BorderMonitor:
         self.n_null_keys = 0  # rows without a key that were dropped
         self.n_held_back = 0  # events that cooldown and once did not report
         self.n_failed = 0  # comparisons that would fail a job in ANSI mode
-        self.n_passed = 0  # moves that time made through `advance`
+        self.n_passed = 0  # moves that time made, and silent keys that were judged
         self.done: list[Any] = []  # ids of queries with once="query" that the last step or advance has reported
         self.removes_done = True  # from the set, when all pieces of the step are read
         self._finder = queries.shared(BorderFinder)  # shared by all monitors of the set
@@ -108,6 +111,7 @@ class BorderMonitor:
         self.changes = ChangeLog()
         self.details = EventDetails(self.queries, self.options)
         self.deadlines = Deadlines()  # of keys that time may move
+        self.silent: SilentKeys | None = None  # if queries differ in `expire_after`
 
     @property
     def n_keys(self) -> int:
@@ -123,7 +127,8 @@ class BorderMonitor:
     def state_nbytes(self) -> int:
         """The memory of the state, without the region segments, which all monitors of the set share."""
         pairs = self.lingering.nbytes + self.pending.nbytes + self.cooling.nbytes
-        return self.keys.nbytes + pairs + self.details.nbytes + self.deadlines.nbytes
+        silent = 0 if self.silent is None else self.silent.nbytes
+        return self.keys.nbytes + pairs + self.details.nbytes + self.deadlines.nbytes + silent
 
     def step(self, rows: Any, *, advance: bool = True) -> pa.Table:
         """The events of a batch of rows: columns key, time, query, event and reason, and those that were asked for.
@@ -206,31 +211,37 @@ class BorderMonitor:
             yield self._nothing(view)
             return
         self._use_fields(view)
-        expire_after = self._behave(view).expire_after
+        silences = self._use_silences(view)
+        clock = self.clock if advance else None
         with limited(self.threads):
             moves = find_moves(
                 self._find_slots(batch),
                 batch.times,
                 self.keys,
                 drops_late=self.options.late == "drop",
-                expire_after=expire_after,
-                clock=self.clock if advance else None,
+                expire_after=silences.longest,
+                clock=clock,
             )
             details = self.details.of_batch(carried, moves, batch.times, self.keys)
             moves, _ = self._follow_time(view, moves, batch)
+            moves = self._split(view, moves, clock=clock)
         yield from self._find_all(view, moves, batch, details, most)
-        expires = advance and len(batch) > 0 and expire_after is not None
-        if expires:
+        expires = advance and len(batch) > 0 and (silences.longest is not None or self.silent is not None)
+        if expires or self._behave(view).has_once_per_query:
             undo.keep_rows(self, moves.kept_slots[moves.lasts])
         self._remember(view, moves, batch, details)
         self.n_late += moves.n_late
         self.n_null_keys += batch.n_null_keys
         if len(batch):
             self.clock = batch.times.max() if self.clock is None else max(self.clock, batch.times.max())
-        if expires:
-            silent = yield from self._find_expired(view, self.clock, most)
-            self._free(silent)
+        if not expires:
+            yield from self._report_first()
+            return
+        expired = yield from self._find_expired(view, self.clock, most)
+        passed, upcoming = yield from self._judge_silent(view, self.clock, most, expired)
         yield from self._report_first()
+        self._remember_judged(view, passed, upcoming, self.clock)
+        self._free(expired)
 
     def _take_time(self, time: Any, most: int) -> Iterator[pa.Table]:
         view = self._view()
@@ -240,15 +251,16 @@ class BorderMonitor:
         self._use_fields(view)
         now = read_near_time(time, self.time_type, self.queries.time_zone)
         self.clock = now if self.clock is None else max(self.clock, now)
-        silent = yield from self._find_expired(view, now, most)
-        passed = yield from self._pass_time(view, now, most, silent)
+        self._use_silences(view)
+        expired = yield from self._find_expired(view, now, most)
+        due = self.deadlines.take_until(now) if view.moments else np.empty(0, np.int32)
+        passed, upcoming = yield from self._judge_silent(view, now, most, expired, due)
         yield from self._report_dwelt(view, now, most)
-        for each in passed:
-            self._remember_passed(each, now, view.versions.current)
+        yield from self._report_first()
+        self._remember_judged(view, passed, upcoming, now)
         if self.time_type == "timestamp":
             self.deadlines.advance(int(now))
-        self._free(silent)
-        yield from self._report_first()
+        self._free(expired)
 
     def why(self, query: str | int, key: str | int, row: Mapping[str, Any] | None = None) -> BorderWhy:
         """Why a key is inside a query, or not: its last row clause by clause, and what the options leave open.
@@ -348,36 +360,63 @@ class BorderMonitor:
         return joined
 
     def _find_all(
-        self, view: SetView, moves: Moves, batch: KeyedRows | None, details: BatchDetails | None, most: int
+        self,
+        view: SetView,
+        moves: Moves,
+        batch: KeyedRows | None,
+        details: BatchDetails | None,
+        most: int,
+        upcoming: Upcoming | None = None,
     ) -> Iterator[pa.Table]:
         """The events of the moves, in tables of `most` bytes; only those of a single move may take more."""
 
         def find(start: int, end: int) -> _Found:
             part = moves if end - start == len(moves) else moves.part(start, end)
             with limited(self.threads):
-                return self._find(view, part, batch, details)
+                return self._find(view, part, batch, details, upcoming)
 
         for _, _, found in Pieces(len(moves), most // 2, most).of(find, len(moves)):
             yield found.table
 
-    def _find(self, view: SetView, moves: Moves, batch: KeyedRows | None, details: BatchDetails | None) -> _Found:
+    def _find(
+        self,
+        view: SetView,
+        moves: Moves,
+        batch: KeyedRows | None,
+        details: BatchDetails | None,
+        upcoming: Upcoming | None,
+    ) -> _Found:
         versions = moves.find_versions(self.keys.versions, view.versions.current)
         seen = Seen(versions, None if moves.passed is None else self._find_seen(moves))
         rows_of = self._rows_at(view, batch)
         find = partial(find_pieces, self._finder, view, moves, seen, rows_of, crosses=self.options.cross)
         behaviour = self._behave(view)
         is_settled = behaviour.delays or any(map(len, (self.lingering, self.pending, self.cooling)))
-        if not is_settled and not self.details:
+        if not is_settled and not self.details and moves.windows is None:
             columns, n_failed = find(EventColumns.of)
             self.n_failed += n_failed
             return self._to_table(EventColumns.concat([found for _, found in columns]), view)
         pieces, n_failed = find(join_events)
         self.n_failed += n_failed
         events = Events.concat([found.later(start) for start, found in pieces])
+        events = self._choose(view, moves, events, upcoming)
         if is_settled:
             return self._to_table(*self._settle(view, moves, rows_of, versions, unify(view, events), details), details)
+        events, times = time_events(events, moves, behaviour.silences)
         rows = EventRows.of(moves, events.moves, details)
-        return self._to_table(_columns(events, moves, moves.times[events.moves]), view, rows, details)
+        return self._to_table(_columns(events, moves, times), view, rows, details)
+
+    def _choose(self, view: SetView, moves: Moves, events: Events, upcoming: Upcoming | None) -> Events:
+        """The events of queries that their moves concern. Queries that silent keys stay inside are noted."""
+        windows = moves.windows
+        if windows is None:
+            return events
+        silences = windows.silences_of(self._behave(view).silences, events.moves, events.queries)
+        lows, highs = windows.lows[events.moves], windows.highs[events.moves]
+        if upcoming is not None:
+            is_inside = (moves.after[events.moves] < 0) & (silences >= highs)
+            upcoming.note(moves.slots[events.moves[is_inside]], silences[is_inside])
+        return events.take((lows <= silences) & (silences < highs))
 
     def _to_table(
         self, events: EventColumns, view: SetView, rows: EventRows | None = None, details: BatchDetails | None = None
@@ -415,11 +454,13 @@ class BorderMonitor:
                 events, moves, rows_of(moves), view, seen, open_.slots, queries, behaviour
             )
             staying.append((self.lingering, stays, moves.times[stays.moves], np.zeros(len(stays), np.int64)))
-        times, rows = moves.times[events.moves], EventRows.of(moves, events.moves, details)
+        events, times = time_events(events, moves, behaviour.silences)
+        rows = EventRows.of(moves, events.moves, details)
         if behaviour.has("dwell") or len(self.pending):
             open_, queries = self._open(view, self.pending.at(is_touched))
             dwells, open_dwells = (behaviour.durations("dwell", each) for each in (events.queries, queries))
-            settled = settle_dwell(events, rows.ordinals, moves, dwells, open_dwells, open_, queries)
+            timed = last_times(events, times, moves)
+            settled = settle_dwell(events, times, rows.ordinals, timed, dwells, open_dwells, open_, queries)
             staying.append((self.pending, settled.stays, settled.since, settled.staying_ordinals))
             events, times = settled.events, settled.times
             caused = EventRows.of(moves, events.moves, details).rows
@@ -433,12 +474,16 @@ class BorderMonitor:
         columns = _columns(events, moves, times)
         if not behaviour.holds_back and not len(self.cooling):
             return columns, view, rows
-        by_move = count_expiries(moves)
-        columns, rows, epochs = self._set_aside(view, columns, rows, by_move[events.moves], details)
-        last_epochs = find_last_epochs(moves, by_move, len(self.keys))
+        if moves.windows is None:
+            by_move = count_expiries(moves)
+            epochs, last_epochs = by_move[events.moves], find_last_epochs(moves, by_move, len(self.keys))
+        else:
+            epochs = event_epochs(events, moves, behaviour.silences)
+            last_epochs = np.zeros(len(self.keys), np.int32)
+        columns, rows, epochs = self._set_aside(view, columns, rows, epochs, details)
         latest = self.keys.times.copy()
         latest[moves.slots] = moves.times  # the last move of a key is written last
-        return self._hold_back(view, columns, rows, is_touched, epochs, last_epochs, latest)
+        return self._hold_back(view, columns, rows, is_touched, epochs, last_epochs, latest, moves)
 
     def _set_aside(
         self,
@@ -479,6 +524,7 @@ class BorderMonitor:
         epochs: NDArray[np.int32],
         last_epochs: NDArray[np.int32],
         latest: NDArray[Any],
+        moves: Moves | None = None,
     ) -> tuple[EventColumns, SetView, EventRows]:
         """The events after cooldown and once. `epochs` tells how often the key of each expired before.
 
@@ -490,9 +536,13 @@ class BorderMonitor:
             (behaviour.durations("cooldown", queries), behaviour.are_once(queries))
             for queries in (events.queries, opened.queries)
         )
+        open_epochs = np.zeros(len(opened.queries), np.int32)
+        if moves is not None and moves.windows is not None:
+            starts = moves.first_of(opened.slots)
+            open_epochs = find_epochs(moves, behaviour.silences, starts, opened.queries)
         held = hold_back(
             Told(events.slots, events.queries, events.kinds, events.times, epochs, *told),
-            Cooling(*opened, *open_),
+            Cooling(*opened, *open_, open_epochs),
             last_epochs,
             latest,
         )
@@ -507,6 +557,28 @@ class BorderMonitor:
         if self._behaviour is None or not self._behaviour.is_of(view, self.time_type):
             self._behaviour = Behaviour(view, self.options, self.time_type)
         return self._behaviour
+
+    def _use_silences(self, view: SetView) -> Silences:
+        """How long keys may be silent. From the first difference between queries on, it is kept what keys have left."""
+        silences = self._behave(view).silences
+        if self.silent is None and silences.differ:
+            self.silent = SilentKeys(silences)
+        return silences
+
+    def load_silent(self, slots: NDArray[np.int32], saved: list[NDArray[Any]] | None) -> None:
+        """What keys of a loaded state have left."""
+        if saved is None and self.silent is None:
+            return
+        silences = self._behave(self.queries.view()).silences
+        self.silent = SilentKeys(silences) if self.silent is None else self.silent
+        self.silent.load(slots, saved, silences)
+
+    def _split(self, view: SetView, moves: Moves, *, clock: Any = None, forgets: bool = True) -> Moves:
+        """The moves, cut by the silences of queries."""
+        if self.silent is None:
+            return moves
+        silences, version = self._behave(view).silences, view.versions.current
+        return split_silences(moves, self.keys, self.silent, silences, version, clock=clock, forgets=forgets)
 
     def _open(self, view: SetView, pairs: KeyQueryPairs) -> tuple[KeyQueryPairs, NDArray[np.int32]]:
         """Open pairs with the numbers of their queries, without those of forgotten queries."""
@@ -555,28 +627,68 @@ class BorderMonitor:
         if self.details:
             self.details.put(slots, details.take(rows))
         self.changes.note(slots)
+        if self.silent is not None:
+            self.silent.begin(slots, self._behave(view).silences)
         if moves.passed is not None:
             moments = moves.passed.moments[len(moves.known) + lasts]
             self.deadlines.put(slots, moments, moments, moments)
             self.deadlines.put_nexts(slots, self._following(view).find_next(columns, moments))
 
+    def _judge_silent(
+        self, view: SetView, now: Any, most: int, expired: NDArray[np.int32], due: NDArray[np.int32] | None = None
+    ) -> Generator[pa.Table, None, tuple[list[_Passed], Upcoming | None]]:
+        """The events of keys that time moves up to `now`, and of those that were silent for too long for some queries.
+
+        `due` are the keys that bounds may pass; without them, only those that were silent for too long are moved.
+        Returns what must be remembered afterwards.
+        """
+        silent = np.empty(0, np.int32) if self.silent is None else self.silent.find_due(self.keys, now)
+        if due is None:
+            due = silent[self.deadlines.read(silent).nexts <= now] if view.moments else silent[:0]
+        due = np.setdiff1d(due, expired)
+        due = due[self.keys.has_row[due]]
+        silent = np.setdiff1d(silent, np.concatenate([due, expired]))
+        upcoming = None
+        if self.silent is not None:
+            everything = np.union1d(due, silent).astype(np.int32)
+            judged = np.maximum(now - self.keys.times[everything], self.silent.read(everything).judged)
+            upcoming = Upcoming(everything, judged, self._behave(view).silences)
+        passed = yield from self._pass_time(view, now, most, due, upcoming)
+        if len(silent):
+            moves, _ = self._follow_time(view, Moves.away(silent, np.full(len(silent), now)), None)
+            moves = self._split(view, moves, forgets=False)
+            yield from self._find_all(view, moves, None, None, most, upcoming)
+        return passed, upcoming
+
     def _pass_time(
-        self, view: SetView, now: Any, most: int, silent: NDArray[np.int32]
+        self, view: SetView, now: Any, most: int, due: NDArray[np.int32], upcoming: Upcoming | None
     ) -> Generator[pa.Table, None, list[_Passed]]:
         """The events of keys that bounds pass, up to `now`. Returns what must be remembered afterwards."""
         passed: list[_Passed] = []
-        if not view.moments:
-            return passed
-        due = np.setdiff1d(self.deadlines.take_until(now), silent)
-        due = due[self.keys.has_row[due]]
         for start in range(0, len(due), KEYS_AT_ONCE):
             slots = due[start : start + KEYS_AT_ONCE]
             with limited(self.threads):
                 moves, nexts = self._follow_time(view, Moves.away(slots, np.full(len(slots), now)), None)
-            moves = moves.at(np.flatnonzero(moves.after >= 0))
-            passed.append(_Passed(slots, nexts, moves.slots, moves.times))
-            yield from self._find_all(view, moves, None, None, most)
+            of_time = np.flatnonzero(moves.after >= 0)
+            passed.append(_Passed(slots, nexts, moves.slots[of_time], moves.times[of_time]))
+            moves = moves.at(of_time) if self.silent is None else self._split(view, moves, forgets=False)
+            yield from self._find_all(view, moves, None, None, most, upcoming)
         return passed
+
+    def _remember_judged(self, view: SetView, passed: list[_Passed], upcoming: Upcoming | None, now: Any) -> None:
+        for each in passed:
+            self._remember_passed(each, now, view.versions.current)
+        if upcoming is None or self.silent is None or not len(upcoming.slots):
+            return
+        is_chosen = np.zeros(len(self.keys), np.bool_)
+        is_chosen[upcoming.slots] = True
+        lingering, queries = self._open(view, self.lingering.at(is_chosen))
+        if len(queries):
+            versions, defaults = self.keys.versions[lingering.slots], self.silent.read(lingering.slots).defaults
+            upcoming.note(lingering.slots, self._behave(view).silences.of(queries, versions, defaults))
+        self.silent.judge(upcoming.slots, upcoming.judged, upcoming.nexts)
+        self.n_passed += len(upcoming.slots)
+        self.changes.note(upcoming.slots)
 
     def _remember_passed(self, passed: _Passed, now: Any, version: int) -> None:
         slots, reached = passed.slots, read_reached(self.keys, self.deadlines, passed.slots)
@@ -590,7 +702,7 @@ class BorderMonitor:
 
     def _find_expired(self, view: SetView, clock: Any, most: int) -> Generator[pa.Table, None, NDArray[np.int32]]:
         """The events of expired keys. Returns their slots, which must be freed afterwards."""
-        expire_after = self._behave(view).expire_after
+        expire_after = self._behave(view).silences.longest
         if expire_after is None:
             return np.empty(0, np.int32)
         keys = self.keys
@@ -599,7 +711,7 @@ class BorderMonitor:
         if len(silent):
             moves = Moves.away(silent, (keys.times[silent] + expire_after).astype(keys.times.dtype))
             moves, _ = self._follow_time(view, moves, None)
-            yield from self._find_all(view, moves, None, None, most)
+            yield from self._find_all(view, self._split(view, moves), None, None, most)
         return silent
 
     def _free(self, silent: NDArray[np.int32]) -> None:
@@ -623,6 +735,8 @@ class BorderMonitor:
             self.cooling.move_slots(moved)
             self.details.move_slots(moved)
             self.deadlines.move_slots(moved)
+            if self.silent is not None:
+                self.silent.move_slots(moved)
 
     def _report_dwelt(self, view: SetView, now: Any, most: int) -> Iterator[pa.Table]:
         pairs, queries = self._take_dwelt(view, now)

@@ -13,6 +13,7 @@ from vedette.native.kernels import kernel
 from vedette.operators.border.events import EXPIRED, FIRST, MOVED, TIME
 from vedette.operators.border.key_state import KeyState
 from vedette.operators.border.row_moments import RowMoments
+from vedette.operators.border.silences import Windows
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Moves:
     latest_times: NDArray[Any]  # by row kept: the latest time of its key so far; for a late row, that of an earlier row
     n_late: int
     passed: RowMoments | None = None  # by row: its moment, if queries use now()
+    windows: Windows | None = None  # by move: which queries it concerns, if they differ in `expire_after`
 
     def __len__(self) -> int:
         return len(self.before)
@@ -66,6 +68,7 @@ class Moves:
             self.latest_times[kept],
             0,
             None if self.passed is None else self.passed.slices(known, slice(first, end)),
+            None if self.windows is None else self.windows.take(slice(start, stop)),
         )
 
     def at(self, chosen: NDArray[np.int64]) -> Moves:
@@ -79,8 +82,9 @@ class Moves:
         known, kept_slots = self.known[rows[:n_known]], self.kept_slots[kept]
         slots, times = self.slots[chosen], self.times[chosen]
         passed = None if self.passed is None else self.passed.take(rows)
+        windows = None if self.windows is None else self.windows.take(chosen)
         return Moves(
-            before, after, slots, times, known, self.kept[kept], kept_slots, self.latest_times[kept], 0, passed
+            before, after, slots, times, known, self.kept[kept], kept_slots, self.latest_times[kept], 0, passed, windows
         )
 
     def find_versions(self, versions: NDArray[np.int32], current: int) -> NDArray[np.int32]:

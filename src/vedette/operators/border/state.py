@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.ids import INTEGER, STRING
+from vedette.data.keyed_rows import TIME_TYPES
 from vedette.data.list_texts import load_column, save_column
 from vedette.errors import QueryError, SnapshotError
 from vedette.native.damage import check, check_shape, check_type, check_within
@@ -58,6 +59,7 @@ class BorderState(MonitorState["BorderMonitor"]):
             "times": keys.times[slots],
             "versions": keys.versions[slots],
             "deadlines": monitor.deadlines.save(slots),
+            "silent": None if monitor.silent is None else list(monitor.silent.read(slots)),
             "rows": {name: save_column(column) for name, column in keys.rows(slots).items()},
             **{name: _write_pairs(getattr(monitor, name), is_chosen, slots) for name in _PAIRS},
             **_write_details(monitor, slots),
@@ -94,6 +96,7 @@ class BorderState(MonitorState["BorderMonitor"]):
         for moments in part.get("deadlines") or ():
             check_type(moments, NDArray[np.int64], "the deadlines of keys")
             check_shape(moments, (n,), "the deadlines of keys")
+        _validate_silent(part.get("silent"), n, content["time_type"])
         for name, (values, valid) in part["rows"].items():
             field = monitor.queries.schema.find(name)
             check(field is not None and field.name == name, "a state has an unknown field")
@@ -144,6 +147,15 @@ class BorderState(MonitorState["BorderMonitor"]):
         monitor.pack()
 
 
+def _validate_silent(silent: Any, n: int, time_type: str) -> None:
+    check(silent is None or len(silent) == 3, "the silences of keys are incomplete")
+    for each in silent or ():
+        check_type(each, NDArray[Any], "the silences of keys")
+        check_shape(each, (n,), "the silences of keys")
+        check(n == 0 or each.dtype == TIME_TYPES[time_type], "the silences of keys have the wrong type")
+        check((each >= -1).all(), "a silence of a key is negative")
+
+
 def _write_pairs(table: PairTable, is_chosen: NDArray[np.bool_], slots: NDArray[np.int32]) -> list[Any]:
     """Pairs of the chosen keys; the position of a key among the saved ones replaces its slot."""
     pairs = table.at(is_chosen)
@@ -190,6 +202,7 @@ def _put_keys(monitor: BorderMonitor, part: Content) -> None:
     rows = {name: load_column(values, valid, types[name]) for name, (values, valid) in part["rows"].items()}
     keys.put_some(slots, part["times"], part["versions"], rows)
     monitor.deadlines.load(slots, part.get("deadlines"))
+    monitor.load_silent(slots, part.get("silent"))
     for name in _PAIRS:
         if name in part:
             positions, *columns = with_ordinals(part[name])

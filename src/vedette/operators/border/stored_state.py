@@ -9,6 +9,7 @@ import numpy as np
 
 from vedette.native.damage import check_within
 from vedette.operators.border.deadlines import no_deadlines
+from vedette.operators.border.silent_keys import NOT_SILENT
 from vedette.operators.carried_state import join_carried, take_carried
 from vedette.operators.state import Content
 from vedette.operators.stored_state import (
@@ -69,6 +70,7 @@ def _take(part: Content, positions: Positions) -> Content:
         "times": part["times"][positions],
         "versions": part["versions"][positions],
         "deadlines": None if part.get("deadlines") is None else [each[positions] for each in part["deadlines"]],
+        "silent": None if part.get("silent") is None else [each[positions] for each in part["silent"]],
         "rows": {name: take_column(column, positions) for name, column in part["rows"].items()},
         **{name: _take_pairs(part[name], moved) for name in _PAIRS if name in part},
         **_take_details(part, positions),
@@ -120,6 +122,7 @@ def _join(parts: Sequence[Content]) -> Content:
         "times": concat([part["times"] for part in parts]),
         "versions": concat([part["versions"] for part in parts]),
         "deadlines": _join_deadlines(parts, lengths),
+        "silent": _join_silent(parts, lengths),
         "rows": {name: concat_columns([part["rows"].get(name) for part in parts], lengths) for name in names},
         **{name: _join_pairs([_pairs_of(part, name) for part in parts], starts) for name in _PAIRS},
         **_join_details(parts, lengths),
@@ -131,6 +134,17 @@ def _join_deadlines(parts: Sequence[Content], lengths: Sequence[int]) -> list[An
     if all(each is None for each in saved):
         return None
     filled = [no_deadlines(n) if each is None else each for each, n in zip(saved, lengths, strict=True)]
+    return [concat(list(columns)) for columns in zip(*filled, strict=True)]
+
+
+def _join_silent(parts: Sequence[Content], lengths: Sequence[int]) -> list[Any] | None:
+    saved = [part.get("silent") for part in parts]
+    if all(each is None for each in saved):
+        return None
+    filled = [
+        each if each is not None else [np.full(n, value, part["times"].dtype) for value in NOT_SILENT]
+        for each, n, part in zip(saved, lengths, parts, strict=True)
+    ]
     return [concat(list(columns)) for columns in zip(*filled, strict=True)]
 
 

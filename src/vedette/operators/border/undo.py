@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.operators.border.deadlines import Deadline
+from vedette.operators.border.silent_keys import Silent
 
 if TYPE_CHECKING:
     from vedette.operators.border.monitor import BorderMonitor
@@ -25,6 +26,7 @@ _ATTRIBUTES = (
     "n_failed",
     "changes",
     "deadlines",
+    "silent",
 )
 
 
@@ -40,6 +42,7 @@ class Undo:
     slots: NDArray[np.int32] | None = None
     rows: Any = None  # of those slots: whether they have a row, times, versions, columns, details
     reached: Deadline | None = None  # of those slots, if time is followed
+    silent: Silent | None = None  # of those slots, if queries differ in `expire_after`
 
     @classmethod
     def of(cls, monitor: BorderMonitor) -> Undo:
@@ -51,6 +54,7 @@ class Undo:
         """Keep the last rows of some keys, which are about to change."""
         keys, self.slots = monitor.keys, slots
         self.reached = monitor.deadlines.read(slots) if monitor.deadlines else None
+        self.silent = None if monitor.silent is None else monitor.silent.read(slots)
         details = monitor.details.at(slots)
         self.rows = keys.has_row[slots], keys.times[slots], keys.versions[slots], keys.rows(slots), details
 
@@ -68,4 +72,6 @@ class Undo:
             setattr(monitor, name, value)
         if self.slots is not None and self.reached is not None:
             monitor.deadlines.restore(self.slots, self.reached)
+        if self.slots is not None and self.silent is not None and monitor.silent is not None:
+            monitor.silent.restore(self.slots, self.silent)
         monitor.pack()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vedette.data.columns import Column, null_column
 from vedette.data.moments import find_field, is_virtual, needed_fields, with_moment
@@ -19,6 +20,11 @@ from vedette.queries.why import Why, explain_row, show_clauses
 
 if TYPE_CHECKING:
     from vedette.operators.border.monitor import BorderMonitor
+
+_TIMES = (
+    *("time", "pending_since", "enters_at", "lingering_since"),
+    *("expires_at", "expired_at", "reported_at", "cooling_until"),
+)
 
 
 @dataclass(frozen=True)
@@ -46,14 +52,15 @@ class BorderWhy:
     enters_at: Any = None  # when the dwell time is over
     lingering_since: Any = None  # outside since then, but within the margin
     expires_at: Any = None  # when the key leaves unless it has another row
+    expired_at: Any = None  # when the key left, because it has no other row
     reported_at: Any = None  # the last enter that was reported, if a cooldown or `once` follows it
     cooling_until: Any = None  # when the cooldown is over; None with `once`
     n_held_back: int = 0  # events held back since
 
     @property
     def holds(self) -> bool:
-        """Whether the key is inside: its last row matches, or is within the margin."""
-        return self.last.holds or self.lingering_since is not None
+        """Whether the key is inside: its last row matches or is within the margin, and it was not silent too long."""
+        return self.expired_at is None and (self.last.holds or self.lingering_since is not None)
 
     @property
     def move(self) -> str | None:
@@ -64,8 +71,7 @@ class BorderWhy:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON has it."""
-        names = ("time", "pending_since", "enters_at", "lingering_since", "expires_at", "reported_at", "cooling_until")
-        times = {name: to_json_value(getattr(self, name)) for name in names}
+        times = {name: to_json_value(getattr(self, name)) for name in _TIMES}
         following = None if self.next is None else self.next.to_dict()
         own: dict[str, Any] = {"key": self.key, "query": self.last.query, "holds": self.holds, "move": self.move}
         own["n_held_back"] = self.n_held_back
@@ -83,6 +89,8 @@ class BorderWhy:
             state += f"; reported at {show_value(self.reported_at)}, further events are held back{until}{held}"
         if self.expires_at is not None:
             state += f"; without another row it leaves after {show_value(self.expires_at)}"
+        if self.expired_at is not None:
+            state += f"; it was silent for too long at {show_value(self.expired_at)}"
         lines = [state, f"last row, at {show_value(self.time)}:", show_clauses(self.last.clause)]
         if self.next is not None:
             moves = {"enter": "the key enters", "exit": "the key leaves", None: "no event"}
@@ -114,14 +122,25 @@ def explain_pair(
         times["reported_at"], n_held_back = cooling.times[0], int(cooling.ordinals[0])
         if not behaviour.are_once(number)[0]:
             times["cooling_until"] = cooling.times[0] + cooldown
-    if behaviour.expire_after is not None:
-        times["expires_at"] = times["time"] + behaviour.expire_after
+    times |= _find_expiry(monitor, behaviour, slot, number)
     shown_times = {name: to_python(np.array([each]), Type(monitor.time_type), zone) for name, each in times.items()}
     following = None
     if row is not None:
         now = row.get(monitor.options.time) if monitor.time_type == "timestamp" else None
         following = queries.why(query, row, now=now)
     return BorderWhy(key, last, next=following, n_held_back=n_held_back, **shown_times)
+
+
+def _find_expiry(monitor: BorderMonitor, behaviour: Behaviour, slot: int, number: NDArray[np.int32]) -> dict[str, Any]:
+    """When the key leaves the query, or has left it, because it is silent."""
+    silences, silent, slots = behaviour.silences, monitor.silent, np.array([slot], np.int32)
+    known = None if silent is None else silent.read(slots)
+    defaults = np.array([silences.default]) if known is None else known.defaults
+    own = silences.of(number, monitor.keys.versions[slots], defaults)[0]
+    if own == silences.never:
+        return {}
+    is_over = known is not None and own < known.judged[0]
+    return {"expired_at" if is_over else "expires_at": monitor.keys.times[slot] + own}
 
 
 def _find_slot(monitor: BorderMonitor, key: str | int) -> int:
