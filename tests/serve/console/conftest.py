@@ -1,6 +1,6 @@
 """Debian's Chromium, driven by Playwright, at the console of a service in a process of its own.
 
-One browser serves the whole session; each test has a profile of its own. A test fails if the page logs an error, breaks
+One browser serves a module; each test has a profile of its own. A test fails if the page logs an error, breaks
 its Content-Security-Policy, or sends a request to another host.
 """
 
@@ -26,11 +26,18 @@ DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 375, "height": 740}
 TICKS = "symbol string, price double, ts timestamp"
 
 
+def shoot(page: Any, name: str, *, full_page: bool = True) -> None:
+    """Write a picture for docs/console.md, if VEDETTE_SCREENSHOTS names a folder."""
+    if folder := os.environ.get("VEDETTE_SCREENSHOTS"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=full_page)
+
+
 def find_chromium() -> str | None:
     return os.environ.get("VEDETTE_CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM)), None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its event loop is of the thread, so it must end before tests with another loop
 def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is missing: pip install 'vedette[dev]'")
     program = find_chromium()

@@ -21,6 +21,11 @@ export function go(parts, query) {
   location.hash = hrefOf(parts, query);
 }
 
+/** Show the current page again, as after a change. */
+export function reload() {
+  dispatchEvent(new Event("reload"));
+}
+
 /** @param {Page[]} pages */
 export function findPage(pages, hash) {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
@@ -55,6 +60,7 @@ export class Router {
     this.onPage = onPage;
     this.session = null;
     this.ends = new AbortController();
+    addEventListener("reload", () => this.show());
     addEventListener("hashchange", () => {
       if (location.hash !== "#main") this.show({ focus: true });
     });

@@ -32,7 +32,8 @@ export class PagedTable {
     this.back = h("button", { type: "button", on: { click: () => this.move(-1) } }, "Previous");
     this.on = h("button", { type: "button", on: { click: () => this.move(1) } }, "Next");
     this.place = h("span", { class: "muted", "aria-live": "polite" });
-    this.element = h("div", { class: "stack" }, this.line, this.body, h("div", { class: "row" }, this.back, this.on, this.place));
+    this.steps = h("div", { class: "row" }, this.back, this.on, this.place);
+    this.element = h("div", { class: "stack" }, this.line, this.body, this.steps);
   }
 
   /** Show the first page again, as after another search. */
@@ -57,7 +58,8 @@ export class PagedTable {
       this.line.tell("");
       this.back.disabled = this.cursors.length === 1;
       this.on.disabled = page.next === null;
-      this.place.textContent = this.back.disabled && this.on.disabled ? "" : `Page ${this.cursors.length}`;
+      this.steps.hidden = this.back.disabled && this.on.disabled;
+      this.place.textContent = `Page ${this.cursors.length}`;
     } catch (error) {
       if (error.name !== "AbortError" && read === this.reads) this.line.tell(error.message);
     }

@@ -19,18 +19,22 @@ export async function show({ main, signal, session }) {
   const tiles = h("dl", { class: "tiles" });
   const needs = h("div", { class: "stack" });
   const sets = h("div", {});
+  const pipelines = h("section", { class: "card", "aria-label": "Pipelines" });
   const events = new EventList({ withSet: true });
   const followed = new Set();
   let before = null;
 
   async function refresh() {
     const status = await get("/v1/status", {}, signal);
+    const running = session.owner ? [] : await get("/v1/pipelines", {}, signal);
     const now = performance.now();
     const rates = ratesOf(status, before && { ...before, seconds: (now - before.at) / 1000 });
     before = { status, at: now };
     drawTiles(tiles, status, rates);
-    drawNeeds(needs, attention(status));
+    drawNeeds(needs, attention(status, running));
     put(sets, setTable(status.sets, rates));
+    pipelines.hidden = !running.length;
+    put(pipelines, h("h2", {}, "Pipelines"), pipelineTable(running));
     for (const each of status.sets.filter((each) => each.monitored && !followed.has(each.name)).slice(0, MOST_FOLLOWED - followed.size)) {
       followed.add(each.name);
       events.follow(each.name, signal, { after: Math.max(0, (each.sequence ?? 0) - RECENT) });
@@ -38,13 +42,19 @@ export async function show({ main, signal, session }) {
   }
 
   await refresh();
-  const timer = setInterval(() => document.hidden || refresh().catch(() => {}), 1000 * SECONDS);
-  signal.addEventListener("abort", () => clearInterval(timer));
+  const refreshAgain = () => refresh().catch((error) => signal.aborted || drawNeeds(needs, [{ kind: "bad", text: error.message }]));
+  const first = setTimeout(refreshAgain, 700); // two answers give rates
+  const timer = setInterval(() => document.hidden || refreshAgain(), 1000 * SECONDS);
+  signal.addEventListener("abort", () => {
+    clearTimeout(first);
+    clearInterval(timer);
+  });
   put(main,
     h("div", { class: "head" }, h("h1", {}, "Home"),
       may(session, "admin") && h("button", { class: "main", type: "button", on: { click: openNewSet } }, "New set")),
     tiles, needs,
     h("section", { class: "card", "aria-labelledby": "sets" }, h("h2", { id: "sets" }, "Sets"), sets),
+    pipelines,
     h("section", { class: "card", "aria-labelledby": "events" }, h("h2", { id: "events" }, "Last events"), events.element));
 }
 
@@ -81,4 +91,23 @@ function setTable(sets, rates) {
     { label: "Events", class: "number", cell: (each) => rate(rates.get(each.name).events) },
   ];
   return table("Sets", columns, sets, "There is no set yet. A set has the queries that watch one kind of rows.");
+}
+
+/** The sum over sinks; null if none knows it. */
+function sum(sinks, name) {
+  const known = sinks.map((each) => each[name]).filter((value) => value !== null);
+  return known.length ? known.reduce((total, value) => total + value, 0) : null;
+}
+
+function pipelineTable(running) {
+  const columns = [
+    { label: "Pipeline", cell: (each) => each.name },
+    { label: "State", cell: (each) => h("span", { class: `mark ${each.state === "running" ? "good" : "warn"}` }, each.state) },
+    { label: "Set", cell: (each) => each.set && h("a", { href: hrefOf(["sets", each.set]) }, each.set) },
+    { label: "Version", class: "number", cell: (each) => count(each.sinks[0]?.version) },
+    { label: "Rows", class: "number", cell: (each) => rate(sum(each.sinks, "rows_per_second")) },
+    { label: "Lag, rows", class: "number", cell: (each) => count(sum(each.sinks, "lag_rows")) },
+    { label: "Last error", cell: (each) => each.error ?? "" },
+  ];
+  return table("Pipelines", columns, running);
 }
