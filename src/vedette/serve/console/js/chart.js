@@ -33,8 +33,8 @@ export function barChart({ title, labels, series }) {
       })));
 }
 
-/** The next number that is 1, 2, 4, 5 or 10 times a power of ten. */
+/** The next number whose half is a whole number: 2, 4 or 10, times a power of ten. */
 function niceTop(most) {
   const power = 10 ** Math.floor(Math.log10(most));
-  return [1, 2, 4, 5, 10].map((each) => each * power).find((each) => each >= most) ?? most;
+  return [2, 4, 10].map((each) => each * power).find((each) => each >= most);
 }

@@ -64,8 +64,9 @@ function form(set, text, session) {
   }
 
   return h("form", { class: "stack", on: { submit: run } }, editor.element,
-    h("div", { class: "fields" }, field("Rows from a file", file, { hint: "CSV, JSON, JSON lines or an Arrow stream, in time order" }), field("Time", time), field("Key", key),
-      options.map(([name, input]) => field(name[0].toUpperCase() + name.slice(1).replace("_", " "), input))),
+    h("div", { class: "fields" }, field("Rows from a file", file, { hint: "CSV, JSON, JSON lines or an Arrow stream, in time order" }), field("Time", time), field("Key", key)),
+    h("details", {}, h("summary", {}, "Options of reports"),
+      h("div", { class: "fields" }, options.map(([name, input]) => field(name[0].toUpperCase() + name.slice(1).replace("_", " "), input)))),
     h("details", {}, h("summary", {}, "Or paste rows"), field("Rows as JSON lines", pasted)),
     line, h("div", { class: "row" }, h("button", { class: "main", type: "submit" }, "Run backtest")), result);
 }
