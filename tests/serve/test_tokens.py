@@ -146,6 +146,7 @@ def test_a_revoked_or_expired_token_is_refused_and_the_service_stays_closed(aler
         ("write", "DELETE", "/v1/sets/alerts/queries/cheap", None),
         ("write", "POST", "/v1/sets/alerts/restore", {"version": 1}),
         ("write", "POST", ROWS, row("IBM", 3, 1)),
+        ("write", "POST", "/v1/sets/alerts/advance", {"time": "2026-03-02T00:00:00Z"}),
         ("admin", "POST", "/v1/sets", {"name": "n", "schema": "x double"}),
         ("admin", "PATCH", "/v1/sets/alerts", {"time_zone": "Europe/Berlin"}),
         ("admin", "DELETE", "/v1/sets/alerts/monitor", None),

@@ -42,6 +42,12 @@ class Caller:
                 403, "forbidden", f"this needs a token with the role {role}; the role of this one is {self.role}"
             )
 
+    def need_all_owners(self, role: str, set_name: str) -> None:
+        """As `need`, and the caller must not be confined to an owner: rows are for the queries of all of them."""
+        self.need(role, set_name)
+        if self.owner is not None:
+            raise Problem(403, "forbidden", "rows are for the queries of all owners; the token is confined to one")
+
     def sees(self, metadata: Mapping[str, Any]) -> bool:
         """Whether a query with this metadata is one of theirs."""
         return self.owner is None or metadata.get(OWNER) == self.owner

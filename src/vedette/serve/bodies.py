@@ -24,6 +24,7 @@ from vedette.serve.arrow_streams import read_stream
 from vedette.serve.problems import Problem
 
 JSON, LINES, ARROW = FORMS = (0, 1, 2)
+MOMENT = 3  # no rows: time that passes, as a log has it
 MEDIA_TYPES = {
     JSON: "application/json",
     LINES: "application/x-ndjson",
@@ -92,6 +93,11 @@ class RowsOf:
     def _reader(self) -> RowReader:
         return RowReader(self.schema)
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether `load` keeps decimal numbers as texts."""
+        return self._reader.needs_exact_numbers
+
     @cached_property
     def _columns(self) -> pa.Schema:
         return self.schema.to_arrow()
@@ -111,6 +117,11 @@ class RowsOf:
         read = self._read_json(body) if form == JSON else self._read_lines(body)
         if isinstance(read, list):
             check_number(len(read), self.max_rows)
+        return self.check(read)
+
+    def check(self, read: Any) -> list[Any] | dict[str, Any]:
+        """Records of JSON. Raises RowError if one is not an object."""
+        if isinstance(read, list):
             for place, record in enumerate(read):
                 if type(record) is not dict:
                     raise not_a_row(record, f"row {place}: ")
@@ -183,7 +194,7 @@ class RowsOf:
 
     def _read_json(self, body: bytes) -> Any:
         try:
-            return self._load(body)
+            return self.load(body)
         except ValueError as error:
             raise RowError(f"the body is not valid JSON: {error}") from None
 
@@ -191,7 +202,7 @@ class RowsOf:
         lines = [line for line in body.splitlines() if line.strip()]
         check_number(len(lines), self.max_rows)
         try:
-            read = self._load(b"[" + b",".join(lines) + b"]")
+            read = self.load(b"[" + b",".join(lines) + b"]")
         except ValueError:
             read = []
         if len(read) != len(lines):  # find the line
@@ -200,12 +211,12 @@ class RowsOf:
 
     def _read_line(self, place: int, line: bytes) -> Any:
         try:
-            return self._load(line)
+            return self.load(line)
         except ValueError as error:
             raise RowError(f"row {place}: it is not valid JSON: {error}") from None
 
-    def _load(self, text: bytes) -> Any:
-        """JSON. If numbers must be exact, floats are texts."""
+    def load(self, text: bytes) -> Any:
+        """JSON. Raises ValueError if it is invalid. If numbers must be exact, floats are texts."""
         if not self._reader.needs_exact_numbers:
             return orjson.loads(text)
         return read_json(text, parse_float=str, parse_constant=_refuse_constant)
@@ -217,6 +228,10 @@ def not_a_row(value: Any, where: str = "") -> RowError:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+def refuse_side(side: str) -> RowError:
+    return RowError(f"unknown side {shown(side)}; the rows of this set have no sides")
 
 
 def check_number(n: int, most: int) -> None:

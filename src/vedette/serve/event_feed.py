@@ -35,10 +35,16 @@ class EventFilter:
     query: str | None = None
     key: str | None = None
     owner: str | None = None
+    query_field: str = "query"
+    key_fields: tuple[str, ...] = ("key",)  # one of them must have the key
 
     def accepts(self, event: Event) -> bool:
-        wanted = (("query", self.query), ("key", self.key), ("owner", self.owner))
-        return all(value is None or _is_text(event.record.get(name), value) for name, value in wanted)
+        record = event.record
+        return (
+            (self.query is None or _is_text(record.get(self.query_field), self.query))
+            and (self.owner is None or _is_text(record.get("owner"), self.owner))
+            and (self.key is None or any(_is_text(record.get(name), self.key) for name in self.key_fields))
+        )
 
 
 class Chunk:

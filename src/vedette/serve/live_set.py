@@ -11,7 +11,6 @@ import asyncio
 import hashlib
 import logging
 import socket
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,23 +19,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from vedette.errors import RegistryError, RowError, SnapshotError, UnknownSetError, VedetteError
-from vedette.queries.query_set import QuerySet
-from vedette.registry.kinds import BORDER, KINDS, MATCH
+from vedette.errors import RegistryError, SnapshotError, UnknownSetError, VedetteError
+from vedette.registry.kinds import KINDS, MATCH
 from vedette.registry.read.followed import Followed
 from vedette.registry.registry import Registry
-from vedette.serve.bodies import ARROW, RowsOf
-from vedette.serve.durable_monitor import DurableMonitor, join_tables, read_body
+from vedette.serve.bodies import ARROW, MOMENT, RowsOf
+from vedette.serve.durable_monitor import DurableMonitor
 from vedette.serve.event_feed import Chunk, EventFeed
 from vedette.serve.monitor_file import MonitorFile
+from vedette.serve.operators.by_kind import operator_of
+from vedette.serve.operators.operator import EventForm, Moment
 from vedette.serve.options import ServeOptions
 from vedette.serve.problems import Problem
 from vedette.serve.row_log import Body
+from vedette.serve.wall_clock import WallClock
 
 _GROUP_ROWS = 4096  # requests with more rows together are processed one by one
+_MOMENTS = 10_000  # in the log, after which a snapshot is written: they are small, but each is a step
 _AT_ONCE = 1024  # requests that the thread takes from the line
 _log = logging.getLogger(__name__)
 Result = TypeVar("Result")
@@ -52,11 +53,11 @@ class Call:
 
 @dataclass
 class RowsCall:
-    """Rows for the monitor."""
+    """Rows for the monitor, or a moment."""
 
     body: Body
     future: asyncio.Future[Any]
-    table: pa.Table = None
+    batch: Any = None  # as the operator reads it
     keys: set[Any] = field(default_factory=set)
 
 
@@ -69,6 +70,9 @@ class Accepted:
     sequence: int  # of the last event of the set so far
     events: Sequence[dict[str, Any]]
 
+    def to_record(self) -> dict[str, Any]:
+        return {"rows": self.n_rows, "version": self.version, "sequence": self.sequence, "events": self.events}
+
 
 class LiveSet:
     """One set. Its methods that return futures are called in the event loop; all others run on its thread."""
@@ -78,10 +82,11 @@ class LiveSet:
         self.feed = EventFeed(options.keep_events)
         self.monitor: DurableMonitor | None = None
         self.monitor_error: VedetteError | None = None  # why rows cannot be accepted
+        self.wall_clock: WallClock | None = None  # by which time passes without rows
         self._registry = registry
         self._options = options
         self._file = MonitorFile(Path(options.state) / followed.uid)
-        self._queries: QuerySet | None = None
+        self._queries: Any = None
         self._schema_version = followed.info.schema_version  # of the schema that the set was opened with
         self._rows_of: RowsOf | None = None
         self._loop = asyncio.get_running_loop()
@@ -89,6 +94,7 @@ class LiveSet:
         self._line: list[Call | RowsCall] = []
         self._lock = threading.Lock()
         self._is_busy = False
+        self._has_ended = False
 
     @property
     def name(self) -> str:
@@ -97,6 +103,11 @@ class LiveSet:
     @property
     def kind(self) -> str:
         return self.followed.info.kind
+
+    @property
+    def event_form(self) -> EventForm:
+        """Where events have their query and keys. Raises a problem if the set can have no events."""
+        return operator_of(self.kind, self.name).event_form(self.followed.streams)
 
     @property
     def version(self) -> int:
@@ -120,6 +131,15 @@ class LiveSet:
         self._enqueue(Call(work, future))
         return future
 
+    def accept_time(self, time: Any) -> asyncio.Future[Accepted]:
+        """The answer to time that has passed without rows."""
+        return self.accept(Moment.to_body(time))
+
+    def pass_wall_time(self, seconds: float) -> asyncio.Future[Accepted] | None:
+        """Let time pass by the clock of the service, if the monitor asks for that."""
+        clock = self.wall_clock
+        return None if clock is None or self.monitor_error is not None else self.accept_time(clock.time_at(seconds))
+
     def accept(self, body: Body) -> asyncio.Future[Accepted]:
         """The answer to rows, once they are in the log."""
         future: asyncio.Future[Accepted] = self._loop.create_future()
@@ -127,17 +147,20 @@ class LiveSet:
         return future
 
     def _enqueue(self, call: Call | RowsCall) -> None:
+        if self._has_ended:
+            call.future.set_exception(UnknownSetError(f"set {self.name!r} was closed; try again"))
+            return
         with self._lock:
             self._line.append(call)
             if self._is_busy:
                 return
             self._is_busy = True
-        try:
-            self._executor.submit(self._work)
-        except RuntimeError:  # the thread has ended
-            with self._lock:
-                self._line, self._is_busy = [], False
-            call.future.set_exception(UnknownSetError(f"set {self.name!r} was closed; try again"))
+        self._executor.submit(self._work)
+
+    def _end(self) -> None:
+        """End the thread after what is in the line."""
+        self._has_ended = True
+        self._executor.shutdown(wait=False)
 
     async def close(self) -> None:
         """Process what is in the line, write a snapshot, and end the thread."""
@@ -145,7 +168,7 @@ class LiveSet:
         try:
             await self.call(self._close)
         finally:
-            self._executor.shutdown(wait=False)
+            self._end()
 
     async def forget(self) -> None:
         """End the thread, and delete the state of the monitor: the set was dropped."""
@@ -156,7 +179,7 @@ class LiveSet:
                 self.delete_monitor()
 
         await self.call(delete)
-        self._executor.shutdown(wait=False)
+        self._end()
 
     def _settle(self, answers: list[tuple[asyncio.Future[Any], Any]]) -> None:
         """Give answers to those who wait for them, and tell the clients of the feed."""
@@ -198,31 +221,27 @@ class LiveSet:
             self._loop.call_soon_threadsafe(self._settle, answers)
 
     @property
-    def queries(self) -> QuerySet:
+    def queries(self) -> Any:
         """The compiled set. It is opened on first use: at the version of the monitor's state, if it has one."""
         if self._queries is None:
             self._open()
-        assert self._queries is not None
         return self._queries
 
     @property
     def rows_of(self) -> RowsOf:
-        """How rows of the set are read."""
-        queries = self.queries
-        if self._rows_of is None or self._rows_of.schema is not queries.schema:
-            self._rows_of = self._make_rows_of(queries)
-        return self._rows_of
-
-    def _make_rows_of(self, queries: QuerySet) -> RowsOf:
-        return RowsOf(queries.schema, queries.time_zone, self._options.max_rows)
-
-    def _open(self) -> None:
+        """How rows to match are read. Raises a problem if the queries of the set are not for matching."""
         if MATCH not in KINDS[self.kind].operators:
             raise Problem(
                 409,
                 "other_kind",
                 f"set {self.name!r} is of kind {self.kind}; this call is for sets of match and border",
             )
+        queries = self.queries
+        if self._rows_of is None or self._rows_of.schema is not queries.schema:
+            self._rows_of = RowsOf(queries.schema, queries.time_zone, self._options.max_rows)
+        return self._rows_of
+
+    def _open(self) -> None:
         if self._file.exists and self.monitor_error is None:
             try:
                 self._restore()
@@ -246,8 +265,10 @@ class LiveSet:
         snapshot = self._file.read_snapshot()
         followed = self._registry.follow(self.name, version=snapshot.version)
         self.monitor = DurableMonitor.restore(
-            self._file, snapshot, followed, _all_rows_of, self.feed, sync=self._options.sync
+            operator_of(self.kind, self.name), self._file, snapshot, followed, self.feed, sync=self._options.sync
         )
+        self.monitor.operator.limit_rows(self._options.max_rows)
+        self.wall_clock = WallClock.of(self.monitor.operator, self._file.read_options())
         self._queries, self._schema_version = self.monitor.monitor.queries, followed.info.schema_version
 
     def advance(self) -> int:
@@ -262,15 +283,30 @@ class LiveSet:
             self._reopen()
         elif info.version > queries.version:
             self.followed.advance(queries, info.version)
-        assert self._queries is not None
-        return self._queries.version
+            self._refresh()
+        version: int = (queries if self._queries is None else self._queries).version
+        return version
+
+    def _refresh(self) -> None:
+        """Let the events of changed queries happen now, if the operator needs no rows for that."""
+        if self.monitor is None:
+            return
+        try:
+            self.monitor.refresh()
+        except OSError as error:
+            self._lose(error)
+        except VedetteError as error:  # the next rows are refused with it
+            _log.warning("set %r: changes of queries cannot take effect: %s", self.name, error)
+        except Exception:
+            self._discard()
+            raise
 
     def _reopen(self) -> None:
         """Open the set again, with the schema that it has now. The state of a monitor is of the old schema."""
         if self.monitor is not None:
             try:
                 self._snapshot()
-            except OSError as error:
+            except (OSError, VedetteError) as error:
                 _log.error("set %r: cannot write a snapshot: %s", self.name, error)
             self.monitor.close()
             self.monitor = None
@@ -284,16 +320,14 @@ class LiveSet:
 
     def create_monitor(self, options: dict[str, Any]) -> None:
         """Begin to monitor the set. Raises a problem if it has a monitor."""
-        if self.kind != BORDER:
-            raise Problem(409, "other_kind", f"set {self.name!r} is of kind {self.kind}; a monitor needs kind border")
+        operator_type = operator_of(self.kind, self.name)
         if self._file.exists:
             raise Problem(409, "existing_monitor", f"set {self.name!r} has a monitor; delete it first, with its state")
-        queries = self.queries
-        for name in (options["key"], options["time"], *(options.get("columns") or ())):
-            if queries.schema.find(name) is None:
-                raise RowError(queries.schema.unknown_field(name), field=name)
-        self.monitor = DurableMonitor.create(queries, self._file, options, self.feed, sync=self._options.sync)
-        self.monitor_error = None
+        operator = operator_type(self.queries, options)
+        operator.limit_rows(self._options.max_rows)
+        wall = WallClock.of(operator, options)
+        self.monitor = DurableMonitor.create(operator, self._file, options, self.feed, sync=self._options.sync)
+        self.monitor_error, self.wall_clock = None, wall
         self._pin()
 
     def monitor_options(self) -> dict[str, Any]:
@@ -307,7 +341,7 @@ class LiveSet:
             raise no_monitor(self.name)
         if self.monitor is not None:
             self.monitor.close()
-        self.monitor = self.monitor_error = None
+        self.monitor = self.monitor_error = self.wall_clock = None
         self._file.delete()
         with suppress(RegistryError):
             self._registry.unpin(self._stream, name=self.name)
@@ -345,8 +379,7 @@ class LiveSet:
 
     def need_feed(self) -> None:
         """Raise a problem if the set can have no events."""
-        if self.kind != BORDER:
-            raise Problem(409, "other_kind", f"set {self.name!r} is of kind {self.kind}; events need kind border")
+        operator_of(self.kind, self.name)
         if self._file.exists:
             _ = self.queries  # restores the recent events
 
@@ -360,16 +393,18 @@ class LiveSet:
             monitor = self.need_monitor()
         except Exception as error:
             return [(call.future, error) for call in calls]
-        ready = []
+        operator, ready = monitor.operator, []
+        groups_calls = len(calls) > 1 and operator.joins_requests
         for call in calls:
             try:
-                call.table = read_body(call.body, self.rows_of)
-                call.keys = _keys_of(call, monitor.monitor.options.key) if len(calls) > 1 else set()
+                call.batch = operator.read(call.body)
+                if groups_calls and call.body.form != MOMENT:
+                    call.keys = _keys_of(call, monitor.monitor.options.key)
                 ready.append(call)
             except Exception as error:
                 answers.append((call.future, error))
         try:
-            waiting = _disjoint(ready)
+            waiting = _disjoint(ready) if groups_calls else [[call] for call in ready]
             while waiting:
                 group = waiting.pop(0)
                 try:
@@ -391,12 +426,14 @@ class LiveSet:
             self._remove_reported(monitor)
         except (VedetteError, Problem) as error:
             _log.warning("set %r: queries that were reported are not removed yet: %s", self.name, error)
-        if monitor is self.monitor and monitor.log_bytes > self._options.log_bytes:
+        if monitor is self.monitor and (monitor.log_bytes > self._options.log_bytes or monitor.n_moments > _MOMENTS):
             try:
                 self._snapshot()
             except OSError as error:
                 _log.error("set %r: cannot write a snapshot: %s", self.name, error)
                 self._discard()
+            except VedetteError as error:
+                _log.error("set %r: cannot write a snapshot: %s", self.name, error)
         return answers + done
 
     def _remove_reported(self, monitor: DurableMonitor) -> DurableMonitor:
@@ -419,19 +456,19 @@ class LiveSet:
     def _step(self, monitor: DurableMonitor, group: list[RowsCall]) -> list[tuple[asyncio.Future[Any], Any]] | None:
         """The answers to the requests of a group; None if they must be processed one by one."""
         version = self.queries.version
-        rows = join_tables([call.table for call in group])
-        if not rows.num_rows:
+        batches = [call.batch for call in group]
+        if not any(batch.num_rows for batch in batches) and group[0].body.form != MOMENT:
             answer = Accepted(0, version, monitor.next_event - 1, [])
             return [(call.future, answer) for call in group]
         try:
-            chunk = monitor.step([call.body for call in group], rows)
+            chunk = monitor.step([call.body for call in group], batches)
         except Exception as error:
             if monitor.is_ahead:
                 raise
             return [(group[0].future, error)] if len(group) == 1 else None
         last = chunk.end - 1
         return [
-            (call.future, Accepted(call.table.num_rows, version, last, events))
+            (call.future, Accepted(call.batch.num_rows, version, last, events))
             for call, events in zip(group, self._divide(chunk, group, monitor), strict=True)
         ]
 
@@ -440,7 +477,7 @@ class LiveSet:
         if chunk.end == chunk.first:
             return [[] for _ in group]
         records = chunk.records
-        if len(group) == 1 and not monitor.makes_events_of_others:
+        if len(group) == 1 and (group[0].body.form == MOMENT or not monitor.operator.makes_events_of_others):
             return [records]
         keys = [call.keys or _keys_of(call, monitor.monitor.options.key) for call in group]
         return [[record for record in records if record["key"] in own] for own in keys]
@@ -467,11 +504,6 @@ class LiveSet:
                 self.monitor = None
 
 
-def _all_rows_of(queries: QuerySet) -> RowsOf:
-    """How rows of a log are read: they were accepted, whatever the limit is now."""
-    return RowsOf(queries.schema, queries.time_zone, sys.maxsize)
-
-
 def no_monitor(name: str) -> Problem:
     return Problem(404, "no_monitor", f"set {name!r} has no monitor; create one with PUT /v1/sets/{name}/monitor")
 
@@ -485,10 +517,10 @@ def _try(work: Callable[[], Any]) -> Any:
 
 def _keys_of(call: RowsCall, key: str) -> set[Any]:
     """The keys of a request's rows."""
-    names = {name.lower(): name for name in call.table.column_names}
+    names = {name.lower(): name for name in call.batch.column_names}
     if key.lower() not in names:
         return set()
-    return set(pc.unique(call.table.column(names[key.lower()])).to_pylist())
+    return set(pc.unique(call.batch.column(names[key.lower()])).to_pylist())
 
 
 def _disjoint(calls: list[RowsCall]) -> list[list[RowsCall]]:
@@ -502,16 +534,16 @@ def _disjoint(calls: list[RowsCall]) -> list[list[RowsCall]]:
     for call in calls:
         can_join = (
             groups
-            and call.body.form != ARROW
-            and groups[-1][-1].body.form != ARROW
-            and n_rows + call.table.num_rows <= _GROUP_ROWS
+            and call.body.form < ARROW
+            and groups[-1][-1].body.form < ARROW
+            and n_rows + call.batch.num_rows <= _GROUP_ROWS
             and keys.isdisjoint(call.keys)
         )
         if can_join:
             groups[-1].append(call)
             keys |= call.keys
-            n_rows += call.table.num_rows
+            n_rows += call.batch.num_rows
         else:
             groups.append([call])
-            keys, n_rows = set(call.keys), call.table.num_rows
+            keys, n_rows = set(call.keys), call.batch.num_rows
     return groups

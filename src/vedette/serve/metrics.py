@@ -24,7 +24,7 @@ class Metrics:
         self.seconds = Histogram("vedette_serve_request_seconds", "Duration", ["route"], buckets=_SECONDS, **own)
         self.rows = Counter("vedette_serve_rows", "Rows that were accepted or matched", ["set", "call"], **own)
         self.matches = Counter("vedette_serve_matches", "Matches of rows with queries", ["set"], **own)
-        self.events = Counter("vedette_serve_events", "Events of border monitoring", ["set"], **own)
+        self.events = Counter("vedette_serve_events", "Events of monitors", ["set"], **own)
         self._registry.register(_Collector(service))
 
     def counts_of(self, name: str) -> dict[str, int]:
@@ -51,9 +51,9 @@ class _Collector:
             by_set["vedette_serve_waiting"].add_metric([live.name], live.n_waiting)
             monitor = live.monitor
             if monitor is not None:
-                by_set["vedette_serve_keys"].add_metric([live.name], monitor.monitor.n_keys)
+                by_set["vedette_serve_keys"].add_metric([live.name], monitor.operator.n_kept)
                 by_set["vedette_serve_log_bytes"].add_metric([live.name], monitor.log_bytes)
-                by_set["vedette_serve_late"].add_metric([live.name], monitor.monitor.n_late)
+                by_set["vedette_serve_late"].add_metric([live.name], monitor.operator.n_late)
         yield from by_set.values()
         streams = GaugeMetricFamily("vedette_serve_streams", "Clients that follow events")
         streams.add_metric([], self._service.n_streams)
@@ -66,7 +66,7 @@ class _Collector:
 _OF_SETS = {
     "vedette_serve_version": "Version of the set that requests are answered with",
     "vedette_serve_waiting": "Requests that wait for the thread of the set",
-    "vedette_serve_keys": "Keys in the state of the monitor",
+    "vedette_serve_keys": "Keys, or rows, values or objects of a join, in the state of the monitor",
     "vedette_serve_log_bytes": "Bytes of accepted rows since the last snapshot",
     "vedette_serve_late": "Late rows that were dropped",
 }

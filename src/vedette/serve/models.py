@@ -12,6 +12,16 @@ Version = Annotated[int, Field(ge=0, lt=2**63)]
 Name = Annotated[str, Field(min_length=1, max_length=1000)]
 Duration = Annotated[str, Field(max_length=100)] | float
 Once = bool | Literal["query"]
+Clock = Literal["event", "wall"]
+Time = (
+    Annotated[str, Field(strict=True, max_length=100)]
+    | Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)]
+    | Annotated[float, Field(strict=True, allow_inf_nan=False)]
+)
+Metadata = Annotated[list[Name] | None, Field(description="fields of the query's metadata that events have")]
+Count = Annotated[int, Field(ge=1, lt=2**63)]
+ByStream = Name | dict[str, Name]
+BySide = list[Name] | dict[str, list[Name]]
 
 
 class Body(BaseModel):
@@ -170,7 +180,11 @@ class WhyBody(Body):
 
 
 class MonitorBody(Body):
-    """Border monitoring of a set: the options of `QuerySet.border`."""
+    """The options of a monitor. Which ones there are depends on the kind of the set."""
+
+
+class BorderMonitorBody(MonitorBody):
+    """Border monitoring: the options of `QuerySet.border`."""
 
     key: Name
     time: Name
@@ -181,9 +195,58 @@ class MonitorBody(Body):
     margin: float | str | dict[str, float] | None = None
     cross: bool = False
     columns: list[Name] | None = None
-    metadata: list[Name] | None = None
+    metadata: Metadata = None
     cooldown: Duration | None = None
     once: Once = False
+    clock: Clock = Field("event", description="wall: time passes by the clock of the service, also without rows")
+    delay: Duration | None = Field(None, description="with clock wall: how much later rows may come; 1 second")
+
+
+class WindowMonitorBody(MonitorBody):
+    """A window join: the options of `JoinQuerySet.window`."""
+
+    time: ByStream | None = Field(None, description="the field with the time, or one by stream")
+    id: ByStream | None = Field("id", description="the field with the row's id, or one by stream; null: its number")
+    late: Literal["drop", "apply"] = "drop"
+    max_state_rows: Count | None = None
+    columns: BySide | None = None
+    metadata: Metadata = None
+    clock: Clock = Field("event", description="wall: time passes by the clock of the service, also without rows")
+    delay: Duration | None = Field(None, description="with clock wall: how much later rows may come; 1 second")
+
+
+class BandMonitorBody(MonitorBody):
+    """A band join: the options of `BandQuerySet.monitor`."""
+
+    report: Literal["pairs", "queries"] = "pairs"
+    known_id: Literal["error", "replace"] = "error"
+    unknown_id: Literal["log", "report", "error"] = "log"
+    max_state_rows: Count | None = None
+    columns: BySide | None = None
+    metadata: Metadata = None
+
+
+class MovingMonitorBody(MonitorBody):
+    """A moving join with zones: the options of `ZoneSet.monitor`."""
+
+    max_update_interval: Duration
+    expire_overdue: bool = False
+    late: Literal["apply", "drop", "error"] = "apply"
+    columns: list[Name] | None = None
+    metadata: Metadata = None
+    clock: Clock = Field("event", description="wall: time passes by the clock of the service, also without rows")
+    delay: Duration | None = Field(None, description="with clock wall: how much later rows may come; 1 second")
+
+
+class TimePassed(Body):
+    time: Time = Field(description="a time that later rows are not before, as the rows have it")
+
+
+class Passed(BaseModel):
+    rows: int
+    version: int = Field(description="of the queries")
+    sequence: int = Field(description="of the last event of the set so far")
+    events: list[dict[str, Any]] = Field(description="the events that passing time has caused")
 
 
 class NewToken(Body):

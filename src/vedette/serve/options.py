@@ -17,6 +17,7 @@ class ServeOptions:
     keep_events: int = 100_000  # of each set, for clients that read on later
     log_bytes: int = 32 << 20  # of accepted rows, after which a snapshot is written
     poll_seconds: float = 0.5  # between two looks at the registry
+    tick_seconds: float = 1.0  # between two advances of monitors with clock = "wall"
     max_body_bytes: int = 64 << 20
     max_rows: int = 1_000_000  # of a request
     rows_per_second: int = 0  # of a token, or of all requests without one

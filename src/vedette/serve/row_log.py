@@ -22,14 +22,30 @@ _HEADER = struct.Struct("<4sII")  # magic, length of the payload, its CRC
 _MAGIC = b"vdl1"
 _FIXED = struct.Struct("<QQqQIH")  # batch, version, mark, first event, events, bodies
 _BODY = struct.Struct("<BI")  # form, length
+_HAS_SIDE = 0x80  # a bit of the form: the data begin with the length of a side's name, and the name
 
 
 @dataclass(frozen=True)
 class Body:
     """Rows as they were received."""
 
-    form: int  # one of vedette.serve.bodies.FORMS
+    form: int  # one of vedette.serve.bodies.FORMS, or MOMENT
     data: bytes
+    side: str = ""  # the stream of all rows, if the request names one
+
+    def to_pieces(self) -> list[bytes]:
+        if not self.side:
+            return [_BODY.pack(self.form, len(self.data)), self.data]
+        name = self.side.encode()
+        n_bytes = 1 + len(name) + len(self.data)
+        return [_BODY.pack(self.form | _HAS_SIDE, n_bytes), bytes([len(name)]), name, self.data]
+
+    @classmethod
+    def of_bytes(cls, form: int, data: memoryview) -> Body:
+        if not form & _HAS_SIDE:
+            return cls(form, bytes(data))
+        start = 1 + data[0]
+        return cls(form & ~_HAS_SIDE, bytes(data[start:]), bytes(data[1:start]).decode())
 
 
 @dataclass(frozen=True)
@@ -46,7 +62,7 @@ class Record:
     def to_bytes(self) -> bytes:
         pieces = [_FIXED.pack(self.batch, self.version, self.mark, self.first_event, self.n_events, len(self.bodies))]
         for body in self.bodies:
-            pieces += [_BODY.pack(body.form, len(body.data)), body.data]
+            pieces += body.to_pieces()
         payload = b"".join(pieces)
         return _HEADER.pack(_MAGIC, len(payload), zlib.crc32(payload)) + payload
 
@@ -57,7 +73,7 @@ class Record:
         for _ in range(n_bodies):
             form, length = _BODY.unpack_from(payload, place)
             place += _BODY.size
-            bodies.append(Body(form, bytes(payload[place : place + length])))
+            bodies.append(Body.of_bytes(form, payload[place : place + length]))
             place += length
         return cls(batch, version, mark, first_event, n_events, tuple(bodies))
 

@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 import logging
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from vedette.host_files.private_files import make_directory
 from vedette.registry.read.set_info import SetInfo
 from vedette.registry.registry import Registry
 from vedette.serve.access import Caller, Tokens
-from vedette.serve.live_set import LiveSet
+from vedette.serve.live_set import Accepted, LiveSet
 from vedette.serve.metrics import Metrics
 from vedette.serve.options import ServeOptions
 from vedette.serve.problems import Problem
@@ -40,6 +41,7 @@ class Service:
         self.is_stopping = False
         self.last_poll_error: str | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._ticks: dict[str, asyncio.Future[Accepted]] = {}
         self._lock: int | None = None
 
     # Start and stop.
@@ -49,6 +51,7 @@ class Service:
         self._lock = lock_directory(self.options.state)
         await run_in_threadpool(self.tokens.refresh)
         self._tasks = [asyncio.create_task(self._open_monitors()), asyncio.create_task(self._poll_for_ever())]
+        self._tasks.append(asyncio.create_task(self._tick_for_ever()))
 
     async def _open_monitors(self) -> None:
         """Restore the states, so that the first rows do not wait for it. Then the service is ready."""
@@ -148,6 +151,22 @@ class Service:
                     _log.error("cannot follow the registry: %s", error)
                 self.last_poll_error = str(error)
 
+    def tick(self) -> list[asyncio.Future[Accepted]]:
+        """Let time pass by the clock, in the sets whose monitors ask for that and are not still busy with it."""
+        for live in list(self.live.values()):
+            waiting = self._ticks.get(live.name)
+            if waiting is None or waiting.done():
+                passing = live.pass_wall_time(time.time())
+                if passing is not None:
+                    passing.add_done_callback(_note_tick)
+                    self._ticks[live.name] = passing
+        return list(self._ticks.values())
+
+    async def _tick_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(self.options.tick_seconds)
+            self.tick()
+
     # Limits.
 
     def take_stream(self) -> None:
@@ -159,6 +178,11 @@ class Service:
 
     def check_rate(self, caller: Caller, n_rows: int) -> None:
         self.rates.take(caller.token_id, n_rows)
+
+
+def _note_tick(passed: asyncio.Future[Accepted]) -> None:
+    if not passed.cancelled() and passed.exception() is not None:
+        _log.warning("the clock cannot advance a monitor: %s", passed.exception())
 
 
 def lock_directory(path: Path) -> int:

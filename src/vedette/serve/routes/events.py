@@ -15,6 +15,8 @@ from vedette.registry.tokens import READ
 from vedette.serve.access import Caller
 from vedette.serve.event_feed import Event, EventFeed, EventFilter
 from vedette.serve.json_answers import dump
+from vedette.serve.live_set import LiveSet
+from vedette.serve.operators.operator import EventForm
 from vedette.serve.problems import Problem, refusals
 from vedette.serve.routes.shared import Context, InContext, SetName, refuse, run_until_one_ends
 from vedette.serve.service import Service
@@ -44,17 +46,20 @@ async def follow(
     after: _Sequence = None,
     last_event_id: Annotated[str | None, Header(description="as `after`; browsers send it to resume")] = None,
 ) -> StreamingResponse:
-    """The events of a set as Server-Sent Events. Each has its sequence number as id, and `enter` or `exit` as type.
+    """The events of a set as Server-Sent Events. Each has its sequence number as id.
+
+    Its type is `enter` or `exit` in border monitoring; `pair` in window joins; `emit` or `retract` in band joins and
+    moving joins.
 
     Without `after` or Last-Event-ID, the stream begins with the next event. If events that were asked for are no longer
     kept, the first message has the type `gap`.
     """
     if last_event_id is not None:
         after = _read_sequence(last_event_id, "Last-Event-ID")
-    feed = await _open(context, name)
-    wanted = _filter(context.caller, query, key, owner)
+    live = await _open(context, name)
+    wanted = _filter(context.caller, live.event_form, query, key, owner)
     context.service.take_stream()
-    stream = _write_stream(read_on(context.service, context.caller, feed, wanted, after))
+    stream = _write_stream(read_on(context.service, context.caller, live.feed, wanted, after), live.event_form)
     return _CountedStream(stream, context.service)
 
 
@@ -79,15 +84,15 @@ async def follow_by_socket(socket: WebSocket) -> None:
     parameters, name = socket.query_params, socket.path_params["set"]
     try:
         after = _read_sequence(parameters["after"], "after") if "after" in parameters else None
-        feed = await _open(context, name)
-        wanted = _filter(context.caller, *(parameters.get(each) for each in ("query", "key", "owner")))
+        live = await _open(context, name)
+        wanted = _filter(context.caller, live.event_form, *(parameters.get(each) for each in ("query", "key", "owner")))
         context.service.take_stream()
     except (Problem, VedetteError) as error:
         await refuse(socket, error)
         return
     try:
         await socket.accept()
-        await run_until_one_ends(_send(socket, context, feed, wanted, after), _wait_until_gone(socket))
+        await run_until_one_ends(_send(socket, context, live.feed, wanted, after), _wait_until_gone(socket))
     finally:
         context.service.n_streams -= 1
 
@@ -133,22 +138,22 @@ async def read_on(
             yield None
 
 
-async def _write_stream(events: AsyncIterator[Event | dict[str, int] | None]) -> AsyncIterator[bytes]:
+async def _write_stream(events: AsyncIterator[Event | dict[str, int] | None], form: EventForm) -> AsyncIterator[bytes]:
     async for each in events:
         if each is None:
             yield b": still here\n\n"
         elif isinstance(each, Event):
-            kind = str(each.record["event"]).encode()
+            kind = form.type_of(each.record).encode()
             yield b"id: %d\nevent: %s\ndata: %s\n\n" % (each.sequence, kind, each.text)
         else:
             yield b"event: gap\ndata: %s\n\n" % dump(each)
 
 
-async def _open(context: Context, name: str) -> EventFeed:
+async def _open(context: Context, name: str) -> LiveSet:
     await context.find(name, READ)
     live = await context.service.open(name)
     await live.call(live.need_feed)
-    return live.feed
+    return live
 
 
 def _read_sequence(text: str, name: str) -> int:
@@ -157,9 +162,9 @@ def _read_sequence(text: str, name: str) -> int:
     return int(text)
 
 
-def _filter(caller: Caller, query: Any, key: Any, owner: Any) -> EventFilter:
+def _filter(caller: Caller, form: EventForm, query: Any, key: Any, owner: Any) -> EventFilter:
     if caller.owner is not None:
         if owner not in (None, caller.owner):
             raise Problem(403, "forbidden", f"the token is confined to queries of the owner {caller.owner!r}")
         owner = caller.owner
-    return EventFilter(query, key, owner)
+    return EventFilter(query, key, owner, form.query, form.keys)

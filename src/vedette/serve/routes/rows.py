@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -33,6 +33,7 @@ from vedette.serve.row_log import Body
 from vedette.serve.service import Service, service_of
 
 _MOST_UNANSWERED = 256  # messages of a WebSocket; then the service reads on after its answers
+_MOST_SIDE_BYTES = 255  # as in the log
 MATCH_PATH, ROWS_PATH = "/v1/sets/{set}/match", "/v1/sets/{set}/rows"
 
 
@@ -54,12 +55,13 @@ async def match(request: Request) -> Response:
 async def rows(request: Request) -> Response:
     service, caller = service_of(request), request.scope["state"]["caller"]
     name = request.path_params["set"]
-    _need_rows(caller, name)
+    caller.need_all_owners(WRITE, name)
     form = form_of(request.headers.get("content-type"))
     body = await request.body()
     service.check_rate(caller, _estimate_rows(form, body))
     live = await _open(service.open, name)
-    return JsonAnswer(_to_answer(service, name, await live.accept(Body(form, body))))
+    side = _side_of(request) if request.scope["query_string"] else ""
+    return JsonAnswer(_to_answer(service, name, await live.accept(Body(form, body, side))))
 
 
 async def rows_by_socket(socket: WebSocket) -> None:
@@ -70,7 +72,8 @@ async def rows_by_socket(socket: WebSocket) -> None:
     service, caller = service_of(socket), socket.scope["state"]["caller"]
     name = socket.path_params["set"]
     try:
-        _need_rows(caller, name)
+        caller.need_all_owners(WRITE, name)
+        side = _side_of(socket)
         live = await _open(service.open, name)
         service.take_stream()
     except (Problem, VedetteError) as error:
@@ -80,7 +83,7 @@ async def rows_by_socket(socket: WebSocket) -> None:
     try:
         await socket.accept()
         await run_until_one_ends(
-            _read_rows(socket, service, caller, live, answers), _send_answers(socket, service, name, answers)
+            _read_rows(socket, service, caller, live, side, answers), _send_answers(socket, service, name, answers)
         )
         if not service.tokens.still_allows(caller):
             with suppress(WebSocketDisconnect, RuntimeError):  # the client may have gone
@@ -90,13 +93,19 @@ async def rows_by_socket(socket: WebSocket) -> None:
 
 
 async def _read_rows(
-    socket: WebSocket, service: Service, caller: Caller, live: LiveSet, answers: asyncio.Queue[asyncio.Future[Accepted]]
+    socket: WebSocket,
+    service: Service,
+    caller: Caller,
+    live: LiveSet,
+    side: str,
+    answers: asyncio.Queue[asyncio.Future[Accepted]],
 ) -> None:
     while (message := await socket.receive())["type"] != "websocket.disconnect":
         if not service.tokens.still_allows(caller):
             return
         text = message.get("text")
-        body = Body(ARROW, message["bytes"]) if text is None else Body(JSON, text.encode(errors="replace"))
+        form, data = (ARROW, message["bytes"]) if text is None else (JSON, text.encode(errors="replace"))
+        body = Body(form, data, side)
         await answers.put(_accept(service, caller, live, body))
 
 
@@ -122,21 +131,18 @@ async def _send_answers(
         await socket.send_text(dump(answer).decode())
 
 
-def _need_rows(caller: Caller, name: str) -> None:
-    caller.need(WRITE, name)
-    if caller.owner is not None:
-        raise Problem(403, "forbidden", "rows are for the queries of all owners; the token is confined to one")
+def _side_of(request: HTTPConnection) -> str:
+    """The stream of all rows of a request, if it names one."""
+    side = request.query_params.get("side", "")
+    if len(side.encode(errors="replace")) > _MOST_SIDE_BYTES:
+        raise Problem(400, "invalid_rows", f"the name of a side has at most {_MOST_SIDE_BYTES} bytes")
+    return side
 
 
 def _to_answer(service: Service, name: str, accepted: Accepted) -> dict[str, Any]:
     service.metrics.rows.labels(name, "rows").inc(accepted.n_rows)
     service.metrics.events.labels(name).inc(len(accepted.events))
-    return {
-        "rows": accepted.n_rows,
-        "version": accepted.version,
-        "sequence": accepted.sequence,
-        "events": accepted.events,
-    }
+    return accepted.to_record()
 
 
 async def _open(open_set: Callable[[str], Any], name: str) -> LiveSet:
@@ -206,8 +212,15 @@ _BODY = {
         MEDIA_TYPES[LINES]: {"schema": {"type": "string"}},
         MEDIA_TYPES[ARROW]: {"schema": {"type": "string", "format": "binary"}},
     },
+    "description": 'Rows. Rows of a join have their stream: {"left": [...], "right": [...]}, or the parameter `side`.',
 }
 _SET = {"name": "set", "in": "path", "required": True, "schema": {"type": "string"}}
+_SIDE = {
+    "name": "side",
+    "in": "query",
+    "schema": {"type": "string"},
+    "description": "the stream of a join that all rows of the body are of",
+}
 _IDS = {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]}}
 _MATCHED = {
     "type": "object",
@@ -243,13 +256,13 @@ def describe() -> dict[str, Any]:
     }
     accepted = {"description": "The rows are in the log", "content": {MEDIA_TYPES[JSON]: {"schema": _ACCEPTED}}}
 
-    def operation(name: str, summary: str, answer: dict[str, Any]) -> dict[str, Any]:
+    def operation(name: str, summary: str, answer: dict[str, Any], *parameters: dict[str, Any]) -> dict[str, Any]:
         return {
             "post": {
                 "operationId": name,
                 "tags": ["rows"],
                 "summary": summary,
-                "parameters": [_SET],
+                "parameters": [_SET, *parameters],
                 "requestBody": _BODY,
                 "responses": {"200": answer, **statuses},
             }
@@ -257,5 +270,5 @@ def describe() -> dict[str, Any]:
 
     return {
         MATCH_PATH: operation("match", "The queries that each row matches", matched),
-        ROWS_PATH: operation("rows", "Border monitoring: the events of these rows", accepted),
+        ROWS_PATH: operation("rows", "Border monitoring, or a join: the events of these rows", accepted, _SIDE),
     }

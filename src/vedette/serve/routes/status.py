@@ -56,8 +56,8 @@ def _state_of(service: Service, info: SetInfo, *, counts: bool) -> dict[str, Any
         return known
     return known | {
         "waiting": 0 if live is None else live.n_waiting,
-        "keys": None if monitor is None else monitor.monitor.n_keys,
-        "late": None if monitor is None else monitor.monitor.n_late,
+        "keys": None if monitor is None else monitor.operator.n_kept,
+        "late": None if monitor is None else monitor.operator.n_late,
         **service.metrics.counts_of(info.name),
     }
 

@@ -18,7 +18,7 @@ from vedette.files.one_row import convert_row
 from vedette.files.rows import RowsFile
 from vedette.language.check import check_text
 from vedette.queries.query_set import QuerySet
-from vedette.registry.kinds import find_kind
+from vedette.registry.kinds import BORDER, find_kind
 from vedette.registry.read.set_info import SetInfo
 from vedette.registry.tokens import READ
 from vedette.serve.bodies import RowsOf, form_of
@@ -77,9 +77,11 @@ async def why(context: InContext, name: SetName, body: WhyBody) -> JsonAnswer:
         live = await context.service.open(name)
 
         def explain_key() -> dict[str, Any]:
+            if info.kind != BORDER:
+                raise Problem(409, "other_kind", f"set {name!r} is of kind {info.kind}; keys need kind border")
             monitor = live.need_monitor().monitor
             row = None if body.row is None else convert_row(body.row, live.queries.schema)
-            return monitor.why(body.query, body.key, row).to_dict()  # type: ignore[arg-type]
+            return dict(monitor.why(body.query, body.key, row).to_dict())
 
         return JsonAnswer(await live.call(explain_key))
     if body.row is None:
