@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import json
 import os
 import shutil
@@ -50,8 +51,9 @@ def _judge(bench: Bench, name: str, state: str, runs: list[dict[str, Any]]) -> N
 
 
 def _copy_package(folder: Path) -> Path:
-    """A copy of the package without kernels, as on another host; returns the folder to import it from."""
+    """A copy of the package without kernels, as pip installs it; returns the folder to import it from."""
     shutil.copytree(PACKAGE, folder / "source" / PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__"))
+    compileall.compile_dir(folder / "source", quiet=2)
     for each in ("home", "temporary"):
         (folder / each).mkdir()
     return folder / "source"

@@ -31,6 +31,7 @@ ZONES = ("UTC", "America/New_York", "America/Sao_Paulo", "Asia/Kathmandu")
 # What fails a job of Spark over one row, where we have null.
 FAILED_JOB = re.compile(
     r"\[(DIVIDE_BY_ZERO|ARITHMETIC_OVERFLOW|CAST_|NUMERIC_VALUE_OUT|REMAINDER_BY|INVALID_FORMAT|BINARY_ARITH)"
+    r"|calling o\d+\.getResult"  # a job that failed with an exception of Java's
 )
 schema = Schema.parse(NESTED)
 
@@ -73,11 +74,12 @@ def spark_keeps(spark: Any, rows: dict[str, list[Any]], texts: list[str]) -> lis
 
 def _run(frame: Any, chunk: list[tuple[int, Any]], kept: list[set[int] | str]) -> None:
     """One job for a chunk; where it fails, halves, until the text that fails is alone."""
+    from py4j.protocol import Py4JError  # of functions that raise Java's own exceptions, such as `unbase64`
     from pyspark.errors import PySparkException
 
     try:
         result = frame.select(*(column.alias(f"p{place}") for place, column in chunk)).toArrow()
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         if len(chunk) == 1:
             kept[chunk[0][0]] = str(error).split("\n")[0]
             return
