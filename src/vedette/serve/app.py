@@ -24,6 +24,7 @@ from vedette.serve.problems import Problem, problem_of
 from vedette.serve.routes import (
     events,
     health,
+    keys,
     monitors,
     pipelines,
     queries,
@@ -33,6 +34,7 @@ from vedette.serve.routes import (
     status,
     tokens,
     tools,
+    zones,
 )
 from vedette.serve.routes.console import console_routes
 from vedette.serve.service import Service
@@ -56,9 +58,10 @@ def make_app(registry: Registry, options: ServeOptions) -> FastAPI:
     )
     app.state.service = service
     app.router.routes.extend(rows.ROUTES)
-    for module in (health, session, status, sets, queries, monitors, events, tools, tokens, pipelines):
+    for module in (health, session, status, sets, queries, zones, monitors, keys, events, tools, tokens, pipelines):
         app.include_router(module.router)
     app.router.routes.append(WebSocketRoute("/v1/sets/{set}/events/ws", events.follow_by_socket))
+    app.router.routes.append(WebSocketRoute("/v1/sets/{set}/keys/ws", keys.follow_keys))
     app.router.routes.extend(console_routes())
     app.add_exception_handler(VedetteError, _answer_error)
     app.add_exception_handler(HTTPException, _answer_problem)

@@ -33,6 +33,7 @@ from vedette.serve.operators.by_kind import operator_of
 from vedette.serve.operators.operator import EventForm, Moment
 from vedette.serve.options import ServeOptions
 from vedette.serve.problems import Problem
+from vedette.serve.recent_rows import RecentRows
 from vedette.serve.row_log import Body
 from vedette.serve.wall_clock import WallClock
 
@@ -80,6 +81,7 @@ class LiveSet:
     def __init__(self, registry: Registry, followed: Followed, options: ServeOptions) -> None:
         self.followed = followed
         self.feed = EventFeed(options.keep_events)
+        self.recent = RecentRows()
         self.monitor: DurableMonitor | None = None
         self.monitor_error: VedetteError | None = None  # why rows cannot be accepted
         self.wall_clock: WallClock | None = None  # by which time passes without rows
@@ -466,6 +468,7 @@ class LiveSet:
             if monitor.is_ahead:
                 raise
             return [(group[0].future, error)] if len(group) == 1 else None
+        self.recent.append(call.body for call in group)
         last = chunk.end - 1
         return [
             (call.future, Accepted(call.batch.num_rows, version, last, events))

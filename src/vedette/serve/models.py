@@ -319,6 +319,7 @@ class CreatedToken(TokenRecord):
     token: str = Field(description="the token itself; it is not shown again")
 
 
+<<<<<<< HEAD
 class SinkProgress(BaseModel):
     """The progress of a sink of a pipeline. Totals are since its start."""
 
@@ -357,3 +358,32 @@ class PipelineEvent(BaseModel):
     sink: str
     batch: int
     event: dict[str, Any]
+=======
+class KeyRecord(BaseModel):
+    key: str | int
+    time: Any = Field(description="of the last row")
+    row: dict[str, Any] = Field(description="the fields of the last row that queries use")
+
+
+class KeyPage(BaseModel):
+    keys: list[KeyRecord]
+    next: int | None = Field(description="send it as `after` for the next page; null on the last page")
+    total: int = Field(description="keys of the monitor")
+
+
+class RecentValues(BaseModel):
+    key: str
+    field: str
+    times: list[Any]
+    values: list[Any]
+    ranges: list[list[float | None]] | None = Field(description="of the query: [low, high], null for no bound")
+
+
+class ZoneCollection(BaseModel):
+    """GeoJSON."""
+
+    type: Literal["FeatureCollection"]
+    features: list[dict[str, Any]]
+    more: int = Field(description="zones of the area that are not listed")
+    version: int
+>>>>>>> ee13a48 (The service has the last rows of keys, their recent values, and zones as GeoJSON)

@@ -22,6 +22,7 @@ from vedette.serve.metrics import Metrics
 from vedette.serve.options import ServeOptions
 from vedette.serve.problems import Problem
 from vedette.serve.rates import Rates
+from vedette.serve.zones import ZoneIndexes
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ class Service:
         self.tokens = Tokens(registry.database, required=not options.is_local, port=options.port)
         self.metrics = Metrics(self)
         self.rates = Rates(options.rows_per_second)
+        self.zones = ZoneIndexes(registry)
         self.live: dict[str, LiveSet] = {}
         self.n_streams = 0
         self.is_ready = False
