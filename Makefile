@@ -15,6 +15,7 @@ help:  ## Show the commands
 
 demo: .venv/.ready-run  ## Match 100,000 queries with a Spark stream, check the answers, write a report
 	@$(BIN)/vedette demo
+	@echo 'Next, a market and a fleet that move, in your browser: $(BIN)/vedette serve --demo'
 
 test: .venv/.ready-dev lint  ## Run the checks and the fast tests
 	HYPOTHESIS_PROFILE=fast $(PYTEST) -n 2 -m fast $(COVERAGE_OF_FAST)

@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from vedette.errors import PipelineError
+from vedette.serve.page_headers import PageHeaders
 from vedette.serve.routes.console import FOLDER
 
 SCRIPTS = sorted(FOLDER.rglob("*.js"))
@@ -61,3 +63,29 @@ def test_the_page_has_no_inline_script_or_style():
     assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)", page)
     for name in re.findall(r'(?:src|href)="/console/([^"]+)"', page):
         assert (FOLDER / name).is_file(), name
+
+
+def test_a_tile_server_adds_its_host_to_the_images_and_nothing_else(open_client):
+    client = open_client(tiles="https://tile.example.com:8443/a/{z}/{x}/{y}.png?key=1")
+    policy = client.get("/").headers["content-security-policy"].split("; ")
+
+    assert policy[:2] == ["default-src 'self'", "img-src 'self' https://tile.example.com:8443"]
+    assert client.get("/v1/status").json()["tiles"].startswith("https://tile.example.com")
+
+
+@pytest.mark.parametrize(
+    "tiles",
+    [
+        "tile.example.com/{z}/{x}/{y}.png",
+        "https://tile.example.com/1/2/3.png",
+        "https://a b.example.com/{z}/{x}/{y}",
+        "https://x;script-src */{z}/{x}/{y}",
+        "https://*/{z}/{x}/{y}",
+        "javascript://x/{z}/{x}/{y}",
+        "https://[/{z}/{x}/{y}",
+        "https://{s}.example.com/{z}/{x}/{y}.png",
+    ],
+)
+def test_an_address_that_is_not_one_of_tiles_is_refused(tiles):
+    with pytest.raises(PipelineError, match="tile server"):
+        PageHeaders(tiles)

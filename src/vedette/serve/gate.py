@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from vedette.serve import page_headers
+from vedette.serve.page_headers import PageHeaders
 from vedette.serve.problems import Problem
 from vedette.serve.service import Service
 from vedette.serve.sessions import PAGE_HEADER
@@ -30,6 +30,7 @@ class Gate:
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
         self._service = service
+        self._headers = PageHeaders(service.options.tiles)
         self._n_requests = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -40,7 +41,7 @@ class Gate:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         service, start, status = self._service, time.perf_counter(), 500
-        more = page_headers.OF_ALL
+        more = self._headers.of_all
 
         async def send_noting(message: Message) -> None:
             nonlocal status
@@ -60,7 +61,7 @@ class Gate:
                     caller = service.tokens.find(headers.get("authorization"), headers.get("cookie", ""))
                     if caller.session:
                         _check_page(scope, headers)
-                        more = page_headers.OF_SESSIONS
+                        more = self._headers.of_sessions
                     scope.setdefault("state", {})["caller"] = caller
             except Problem as problem:
                 status = problem.status_code

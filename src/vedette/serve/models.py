@@ -304,6 +304,7 @@ class Status(BaseModel):
     ready: bool
     registry_error: str | None = Field(description="why the registry's database does not answer")
     streams: int = Field(description="clients that follow events")
+    tiles: str | None = Field(description="the address of the map's tile server")
     sets: list[SetState]
 
 
@@ -319,7 +320,6 @@ class CreatedToken(TokenRecord):
     token: str = Field(description="the token itself; it is not shown again")
 
 
-<<<<<<< HEAD
 class SinkProgress(BaseModel):
     """The progress of a sink of a pipeline. Totals are since its start."""
 
@@ -358,7 +358,8 @@ class PipelineEvent(BaseModel):
     sink: str
     batch: int
     event: dict[str, Any]
-=======
+
+
 class KeyRecord(BaseModel):
     key: str | int
     time: Any = Field(description="of the last row")
@@ -386,4 +387,3 @@ class ZoneCollection(BaseModel):
     features: list[dict[str, Any]]
     more: int = Field(description="zones of the area that are not listed")
     version: int
->>>>>>> ee13a48 (The service has the last rows of keys, their recent values, and zones as GeoJSON)

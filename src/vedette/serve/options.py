@@ -24,6 +24,7 @@ class ServeOptions:
     max_requests: int = 1000  # at the same time
     max_streams: int = 500  # clients that follow events
     max_text_length: int = 100_000  # of a query that is sent to the service
+    tiles: str = ""  # of the console's map: the address of a tile server; without it, an outline of the land
 
     @property
     def is_local(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from vedette.cli.set_options import RegistryOption
+from vedette.errors import PipelineError
 
 _FILE = "sqlite:///vedette.db"
 
@@ -49,6 +51,17 @@ def run_server(
     max_text_length: Annotated[
         int, typer.Option(metavar="NUMBER", min=0, help="Limit on the characters of a query's text; 0: none")
     ] = 100_000,
+    tiles: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            help="Tile server of the console's map, such as https://tile.example.com/{z}/{x}/{y}.png",
+            show_default="an outline of the land",
+        ),
+    ] = "",
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Serve a market and a fleet that move, from a registry of its own")
+    ] = False,
     log_requests: Annotated[bool, typer.Option("--log-requests", help="Log a line for each request")] = False,
     open_: Annotated[
         bool | None,
@@ -69,16 +82,57 @@ def run_server(
     from vedette.settings import settings
 
     check_extra("serve", "vedette serve")
+    from vedette.serve.logs import configure_logs
+    from vedette.serve.options import ServeOptions
+    from vedette.serve.page_headers import host_of_tiles
+    from vedette.serve.server import serve
+
+    if tiles:
+        host_of_tiles(tiles)
+    show = partial(_show, in_browser=_has_desktop() if open_ is None else open_)
+    options: dict[str, Any] = {each.name: given[each.name] for each in fields(ServeOptions) if each.name in given}
+    if demo:
+        _check_alone(registry, state)
+        _run_demo(options, show, log_requests)
+        return
     opened = open_registry(registry or settings().registry or _FILE, create=True)
+    configure_logs("info", requests=log_requests)
+    file = opened.database.file
+    options["state"] = state or (Path("vedette-serve") if file is None else file.with_name(f"{file.name}.serve"))
+    serve(opened, ServeOptions(**options), show)
+
+
+def _check_alone(registry: str | None, state: Path | None) -> None:
+    """Raise PipelineError if the demo is told where to keep something."""
+    for option, value in (("registry", registry), ("state", state)):
+        if value is not None:
+            raise PipelineError(
+                "cannot be used with --demo, which has a registry and a state of its own", option=option
+            )
+
+
+def _run_demo(options: dict[str, Any], show: Callable[[str], None], log_requests: bool) -> None:
+    """Serve the sets of the demo, and send rows to them. Everything is removed at the end."""
+    from vedette.cli.set_options import open_registry
+    from vedette.serve.demo.demo import open_demo
     from vedette.serve.logs import configure_logs
     from vedette.serve.options import ServeOptions
     from vedette.serve.server import serve
 
-    configure_logs("info", requests=log_requests)
-    file = opened.database.file
-    given["state"] = state or (Path("vedette-serve") if file is None else file.with_name(f"{file.name}.serve"))
-    options: dict[str, Any] = {each.name: given[each.name] for each in fields(ServeOptions) if each.name in given}
-    serve(opened, ServeOptions(**options), partial(_show, in_browser=_has_desktop() if open_ is None else open_))
+    typer.echo("demo: making a market with 6,000 alerts and a fleet with 4,000 zones; stop it with Ctrl+C")
+    configure_logs("warning", requests=log_requests)
+    with open_demo() as demo:
+        opened = open_registry(demo.registry, create=True)
+        demo.fill(opened)
+
+        def begin(address: str) -> None:
+            demo.start(address)
+            show(address)
+
+        try:
+            serve(opened, ServeOptions(**{**options, "state": demo.state}), begin)
+        finally:
+            opened.close()
 
 
 def _show(address: str, *, in_browser: bool) -> None:

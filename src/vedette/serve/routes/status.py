@@ -34,6 +34,7 @@ async def show_status(context: InContext) -> JsonAnswer:
             "ready": service.is_ready and not service.is_stopping,
             "registry_error": service.last_poll_error,
             "streams": service.n_streams,
+            "tiles": service.options.tiles or None,
             "sets": [_state_of(service, info, counts=context.caller.owner is None) for info in seen],
         }
     )
