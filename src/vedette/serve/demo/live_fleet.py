@@ -28,7 +28,7 @@ CITIES = {
 }  # fmt: skip
 KINDS = ("depot", "yard", "customer", "port", "no-go area", "toll road")
 METRES = 111_320.0  # of a degree of latitude
-_SPEED = (1_500.0, 2_600.0)  # metres per second
+_SPEED = (900.0, 1_600.0)  # metres per second
 _STAY_SECONDS = (6.0, 25.0)  # in a city
 
 
