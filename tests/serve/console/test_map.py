@@ -50,7 +50,7 @@ def test_a_zone_is_drawn_a_van_enters_and_the_event_is_explained(server, api, op
     make_fleet(api, "drawn")
     watched = open_page(server)
     page = watched.open("map?set=drawn")
-    wait_for_counts(page, "1 zone")
+    wait_for_counts(page, "0 keys, 1 zone")
     page.get_by_role("button", name="Draw polygon").click()
     for x, y in ((0.1, 0.1), (0.3, 0.1), (0.3, 0.3), (0.1, 0.3)):
         page.locator(".map").click(position=point(page, x, y))
@@ -58,7 +58,7 @@ def test_a_zone_is_drawn_a_van_enters_and_the_event_is_explained(server, api, op
     page.get_by_label("Owner").fill("bob")
     page.get_by_label("Dwell").fill("1 minute")
     page.get_by_role("button", name="Add zone").click()
-    wait_for_counts(page, "2 zones")
+    wait_for_counts(page, "0 keys, 2 zones")
 
     query = api.get("/v1/sets/drawn/queries/new zone").json()
     assert query["metadata"] == {"owner": "bob"}
@@ -83,13 +83,13 @@ def test_a_zone_is_drawn_a_van_enters_and_the_event_is_explained(server, api, op
 def test_a_circle_is_drawn_and_its_edge_is_dragged(server, api, open_page):
     make_fleet(api, "circled")
     page = open_page(server).open("map?set=circled")
-    wait_for_counts(page, "1 zone")
+    wait_for_counts(page, "0 keys, 1 zone")
     page.get_by_role("button", name="Draw circle").click()
     for x, y in ((0.8, 0.8), (0.85, 0.8)):
         page.locator(".map").click(position=point(page, x, y))
     page.get_by_label("Id", exact=True).fill("disc")
     page.get_by_role("button", name="Add zone").click()
-    wait_for_counts(page, "2 zones")
+    wait_for_counts(page, "0 keys, 2 zones")
     before = radius(api)
 
     page.locator(".map").click(position=point(page, 0.82, 0.8))
