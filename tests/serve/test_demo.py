@@ -74,10 +74,11 @@ def test_the_demo_moves_and_leaves_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("option", ["--registry", "--state"])
-def test_the_demo_keeps_nothing_elsewhere(option, capsys):
+def test_the_demo_keeps_nothing_elsewhere(option, monkeypatch, capsys):
     from vedette.cli import main
 
+    monkeypatch.setattr(sys, "argv", ["vedette", "serve", "--demo", option, "x"])
     with pytest.raises(SystemExit) as ended:
-        main(["serve", "--demo", option, "x"])
+        main()
     assert ended.value.code == 2
     assert "of its own" in capsys.readouterr().err
