@@ -126,12 +126,12 @@ def test_values_are_a_chart_with_the_range_and_the_events_of_an_alert(server, ap
     for minute, price in enumerate((30, 25, 18, 22)):
         tick(price, minute)
     page = open_page(server).open("values?set=prices&key=IBM&field=price&query=cheap")
-    page.locator(".chart .event").nth(1).wait_for(state="attached")
-    assert page.locator(".chart .range").count() == 1
-    assert page.locator(".chart .line").get_attribute("d").count("L") == 3
+    page.locator(".value-chart .event").nth(1).wait_for(state="attached")
+    assert page.locator(".value-chart .range").count() == 1
+    assert page.locator(".value-chart .line").get_attribute("d").count("L") == 3
     tick(15, 9)
     page.get_by_text("Now 15").wait_for()
-    page.locator(".chart .event").nth(2).wait_for(state="attached")
+    page.locator(".value-chart .event").nth(2).wait_for(state="attached")
     page.get_by_role("button", name="cheap: why?").first.click()
     page.get_by_role("dialog").get_by_text("price is 15").first.wait_for()
     check_axe(page)

@@ -47,7 +47,7 @@ class Values {
     this.values = [];
     this.ranges = [];
     this.marks = [];
-    this.svg = s("svg", { class: "chart", viewBox: VIEW_BOX, role: "img", "aria-label": `${name} of ${key} over time` });
+    this.svg = s("svg", { class: "value-chart", viewBox: VIEW_BOX, role: "img", "aria-label": `${name} of ${key} over time` });
     this.last = h("p", { class: "muted" });
     this.events = h("ul", { class: "feed", tabindex: "0", "aria-label": "Events of the key, newest first" });
     this.element = h("div", { class: "stack" },
