@@ -61,7 +61,7 @@ async def show_values(
         fields = [live.queries.schema.find(each) for each in (field, options.time, options.key)]
         if fields[0] is None:
             raise RowError(live.queries.schema.unknown_field(field), field=field)
-        return live.rows_of, *(each.name for each in fields if each is not None)  # type: ignore[return-value]
+        return live.rows_of, *(each.name for each in fields if each is not None)
 
     rows_of, field, time, key_field = await live.call(prepare)
     names = list(dict.fromkeys([time, field]))
