@@ -67,6 +67,13 @@ class Ids:
         offsets, data = self._offsets, self._data
         return [data[offsets[p] : offsets[p + 1]].tobytes().decode() for p in positions.tolist()]
 
+    def pick(self, positions: list[int]) -> pa.Array:
+        """The ids at a few positions, as `to_arrow` has them."""
+        if self.kind == INTEGER:
+            return pa.array(self._numbers[positions])
+        offsets, data = self._offsets, self._data
+        return join_strings([data[offsets[p] : offsets[p + 1]].tobytes() for p in positions])
+
     def read_all(self) -> NDArray[np.int64] | pa.LargeStringArray:
         """All ids by position, in the form for `find` and `append`."""
         return self._numbers[: self._n] if self.kind == INTEGER else self.to_arrow()
@@ -90,6 +97,14 @@ class Ids:
             return find_numbers(ids, self._numbers, self._slots)
         offsets, data = string_buffers(ids)
         return find_strings(offsets, data, self._offsets, self._data, self._slots)
+
+    def find_one(self, wanted: str | int) -> int:
+        """The newest position of an id of the set's kind, or -1."""
+        if self.kind == INTEGER:
+            return int(find_numbers(np.array([wanted], np.int64), self._numbers, self._slots)[0])
+        text = bytearray(str(wanted).encode())  # writable, so that the kernel is not compiled twice
+        offsets, data = np.array([0, len(text)], np.int64), np.frombuffer(text or bytearray(1), np.uint8)
+        return int(find_strings(offsets, data, self._offsets, self._data, self._slots)[0])
 
     def append(self, ids: NDArray[np.int64] | pa.LargeStringArray) -> None:
         """Add distinct ids of the set's kind at the next positions."""
@@ -179,6 +194,14 @@ class Ids:
         else:
             leads = leads_to_strings(self._offsets[: self._n + 1], self._data, self._slots, is_active)
         check(leads, "the hash table is not that of the ids")
+
+
+def join_strings(texts: list[bytes]) -> pa.LargeStringArray:
+    """A few texts in UTF-8 as an array. From Python strings, Arrow takes several times as long."""
+    offsets = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum([len(text) for text in texts], out=offsets[1:])
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(texts))]
+    return pa.Array.from_buffers(pa.large_string(), len(texts), buffers)
 
 
 def _with_room(array: NDArray[Any], used: int, n: int) -> NDArray[Any]:

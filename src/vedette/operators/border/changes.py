@@ -8,6 +8,7 @@ only way if a query is more than a box. For every group of boxes and every move 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from vedette.data.axes import Cells
 from vedette.data.columns import Column
 from vedette.data.list_axes import ListCells
 from vedette.data.matches import Matches
-from vedette.data.views import has_several_values
+from vedette.data.views import has_several_values, is_computed, source_of
 from vedette.indexes.dual import Dual
 from vedette.indexes.index import sample_boxes
 from vedette.native.kernels import kernel
@@ -34,6 +35,8 @@ READ_COST, WALK_COST = 0.9, 15.0  # an entry of a region segment, and a move alo
 MATCH_COST, COMPARE_COST = 3.5, 25.0  # a match of a row in the difference of two, and a row
 SPLIT_COST = 80.0  # a move, if some moves are followed and others compared
 
+_ROW_0, _ROW_1 = np.zeros(1, np.int64), np.ones(1, np.int64)
+
 
 class BorderIndex:
     """The boundaries of a part's queries. Region segments are built when a move first needs them."""
@@ -44,6 +47,7 @@ class BorderIndex:
         self._lines = [_Line.of(group, part) for group in part.groups if _has_line(group)]
         self._compared = sorted({(g.repeats, g.has_residuals) for g in part.groups if not _has_line(g)})
         self._crossed: dict[int, RSList | RSLists] = {}
+        self._is_plain = not self._compared and not any(map(is_computed, part.axes))
         self.has_dual = any(isinstance(group.index, Dual) for group in part.groups)
 
     @property
@@ -111,6 +115,23 @@ class BorderIndex:
             found.append(runs)
             n_failed += failed
         return Runs.merge(found, len(before)), ways, n_failed
+
+    def find_change(self, columns: dict[str, Column]) -> tuple[list[int], list[int], int]:
+        """The queries that the move from row 0 to row 1 leaves and enters, and the number of failed comparisons.
+
+        The same as `find_changes`, in the same order, for one move.
+        """
+        if not self._is_plain:
+            runs, _, n_failed = self.find_changes(columns, 2, _ROW_0, _ROW_1, None)
+            return *runs.of_only_move(), n_failed
+        cells = {name: axis.locate(columns[source_of(name)]) for name, axis in self.part.axes.items()}
+        exits: list[int] = []
+        enters: list[int] = []
+        for line, own_cells in zip(self._lines, self._stack(cells, 2), strict=True):
+            left, entered = line.find_change(own_cells, self.part, self.follows)
+            exits += left
+            enters += entered
+        return exits, enters, 0
 
     def _stack(self, cells: dict[str, Cells | ListCells], n_rows: int) -> list[Cells]:
         """The cells of each line's fields."""
@@ -242,6 +263,38 @@ class _Line:
             compared = differences.changes(cells, before[rest], after[rest], stamps)
             found.append(compared.of_moves(rest, n_moves))
         return found
+
+    def find_change(self, cells: Cells, part: Part, follows: bool) -> tuple[list[int], list[int]]:
+        """The queries that the move from row 0 to row 1 leaves and enters."""
+        if not self.group.fields:
+            return [], []
+        if self.segments is None:
+            self.choose_way(cells, _ROW_0, _ROW_1, part, follows)
+        if self.segments is not None and follows:
+            runs, rest = self.segments.changes(cells, _ROW_0, _ROW_1, self._max_read)
+            if not len(rest):
+                left, entered = runs.of_only_move()
+                return (_without(left, entered), _without(entered, left)) if self.has_several else (left, entered)
+        matches = self.group.index.match(cells)
+        middle = int(matches.starts[1])
+        left, entered = matches.positions[:middle].tolist(), matches.positions[middle:].tolist()
+        return _without(left, entered), _without(entered, left)
+
+    @cached_property
+    def _max_read(self) -> int:
+        """How many entries a single move may read to be followed."""
+        compare_cost = COMPARE_COST + 2 * MATCH_COST * self.n_met
+        most = int((compare_cost - WALK_COST) / READ_COST) + 1
+        while WALK_COST + READ_COST * most > compare_cost:
+            most -= 1
+        return most
+
+
+def _without(queries: list[int], others: list[int]) -> list[int]:
+    if not queries or not others:
+        return queries
+    dropped = set(others)
+    return [query for query in queries if query not in dropped]
 
 
 def _choose(n_read: NDArray[np.int64], compare_cost: float) -> float:

@@ -87,7 +87,7 @@ class BorderFinder:
             limits = np.full(len(moves), _NO_LIMIT, np.int64)
             limits[stale] = view.versions.count_at(seen.versions[stale])
             first_limit = int(limits[moves.after >= 0].min(initial=_NO_LIMIT))
-        borders = self._borders_of(view.parts)
+        borders = self.borders_of(view.parts)
         if crosses:
             for each in borders:
                 each.list_boundaries()
@@ -141,7 +141,8 @@ class BorderFinder:
             special += _settle_replaced(view, entered, left, versions)
         return Runs.merge(found, len(moves)), [each for each in special if len(each)], n_failed
 
-    def _borders_of(self, parts: Parts) -> list[BorderIndex]:
+    def borders_of(self, parts: Parts) -> list[BorderIndex]:
+        """The boundaries of each part."""
         known, self._borders = self._borders, {}
         for part in parts.compiled:
             borders = known.get(id(part))

@@ -45,6 +45,7 @@ from vedette.operators.border.options import HELD_BACK, MonitorOptions
 from vedette.operators.border.pair_table import KeyQueryPairs, PairTable
 from vedette.operators.border.silences import Silences
 from vedette.operators.border.silent_keys import SilentKeys, Upcoming
+from vedette.operators.border.single_step import Prepared, prepare
 from vedette.operators.border.state import BorderState
 from vedette.operators.border.time_moves import follow_time, read_reached
 from vedette.operators.border.undo import Undo
@@ -108,6 +109,7 @@ class BorderMonitor:
         self.pending = PairTable(dtype)  # inside, but not yet for long enough to be reported
         self.cooling = PairTable(dtype)  # reported not long ago, or held back since
         self._behaviour: Behaviour | None = None
+        self._prepared: Prepared | None = None
         self.changes = ChangeLog()
         self.details = EventDetails(self.queries, self.options)
         self.deadlines = Deadlines()  # of keys that time may move
@@ -138,7 +140,8 @@ class BorderMonitor:
         the same as for the rows one by one in time order. Raises AnswerError, and changes nothing, if the events exceed
         the setting max_answer_bytes. `step_batches` has no such limit.
         """
-        return _join(self._step(rows, advance, max_answer_bytes()), "step_batches")
+        events = self._step_single(rows)
+        return _join(self._step(rows, advance, max_answer_bytes()), "step_batches") if events is None else events
 
     def step_batches(self, rows: Any, *, advance: bool = True, max_bytes: int | None = None) -> Iterator[pa.Table]:
         """The events of `step` in pieces of at most `max_bytes`, by default the setting answer_batch_bytes.
@@ -160,6 +163,30 @@ class BorderMonitor:
     def advance_batches(self, time: Any, *, max_bytes: int | None = None) -> Iterator[pa.Table]:
         """The events of `advance` in pieces, as in `step_batches`."""
         return self._advance(time, settings().answer_batch_bytes if max_bytes is None else max_bytes)
+
+    def _step_single(self, rows: Any) -> pa.Table | None:
+        """The events of a single row, or None if it needs a step of a batch."""
+        self._abandon()
+        view = self.queries.view()
+        prepared = self._prepared
+        if prepared is None or not prepared.is_of(view, self.time_type, self.keys.keys.kind):
+            if self._behaviour is None or not self._behaviour.is_of(view, self.time_type):
+                return None
+            is_plain = not (
+                self.options.cross
+                or self.options.held_back
+                or view.moments
+                or self._behaviour.delays
+                or self._behaviour.has("expire_after")
+            )
+            self._prepared = prepared = prepare(self, view, self._finder.borders_of(view.parts), is_plain)
+        is_settled = len(self.lingering) + len(self.pending) + len(self.cooling) > 0 or self.silent is not None
+        if prepared.steps is None or is_settled:
+            return None
+        events = prepared.steps.step(self, rows)
+        if events is not None:
+            self.done = []
+        return events
 
     def _step(self, rows: Any, advance: bool, most: int) -> Generator[pa.Table, None, None]:
         undo = self._begin()

@@ -49,6 +49,11 @@ class Runs:
             merged = cls(queries, merged.counts + each.counts)
         return merged
 
+    def of_only_move(self) -> tuple[list[int], list[int]]:
+        """The queries that the only move leaves, and those that it enters."""
+        queries, n_exits = self.queries.tolist(), int(self.counts[EXIT, 0])
+        return queries[:n_exits], queries[n_exits:]
+
     def of_moves(self, moves: NDArray[Any], n_moves: int) -> Runs:
         """The same changes with other numbers of moves: move `i` becomes `moves[i]` of `n_moves`."""
         counts = np.zeros((2, n_moves), np.int32)
