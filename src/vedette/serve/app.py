@@ -11,8 +11,10 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
+from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.responses import Response
 from starlette.routing import WebSocketRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vedette import __version__
 from vedette.errors import VedetteError
@@ -43,6 +45,18 @@ _log = logging.getLogger(__name__)
 _CODES = {404: "unknown_path", 405: "unknown_method"}
 
 
+class App(FastAPI):
+    """The application. Rows take a shorter way, through the gate only."""
+
+    answer_rows: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and rows.Rows.is_asked(scope):
+            await self.answer_rows(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
+
+
 def make_app(registry: Registry, options: ServeOptions) -> FastAPI:
     """The application over a registry. Its lifespan opens and closes the service."""
     service = Service(registry, options)
@@ -53,7 +67,7 @@ def make_app(registry: Registry, options: ServeOptions) -> FastAPI:
         yield
         await service.stop()
 
-    app = FastAPI(
+    app = App(
         title="Vedette", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False
     )
     app.state.service = service
@@ -68,6 +82,7 @@ def make_app(registry: Registry, options: ServeOptions) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _answer_invalid)
     app.add_exception_handler(Exception, _answer_failure)
     app.add_middleware(Gate, service=service)
+    app.answer_rows = ServerErrorMiddleware(Gate(rows.Rows(service), service), _answer_failure)
     app.openapi = lambda: _describe(app)  # type: ignore[method-assign]
     return app
 

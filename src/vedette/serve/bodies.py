@@ -74,8 +74,10 @@ _CONVERTED: dict[str, set[type]] = {
     "timestamp_ntz": {datetime, type(None)},
     "binary": {bytes, type(None)},
 }
+_HASHABLE = {str, int, float, bool, type(None)}
 _UNREADABLE = (pa.ArrowException, ValueError, TypeError, OverflowError)
 Record = Mapping[str, Any]
+Read = Any  # a table, a list of records, or one record: what `RowsOf.read` returns
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,16 @@ class RowsOf:
             records = [self._rename(record) for record in records]
         arrays = [self._to_array(each.name, each.type, records) for each in self._columns]
         return pa.Table.from_arrays(arrays, schema=self._columns)
+
+    def plain_values(self, name: str, read: Sequence[Record] | Record) -> set[Any] | None:
+        """The distinct values of a field, if they are as in JSON. None: a table of them must be made."""
+        records: Sequence[Record] = [read] if isinstance(read, Mapping) else read
+        field = self.schema.find(name)
+        if field is None or not all(field.name in record for record in records):
+            return None
+        values = {record[field.name] for record in records if type(record[field.name]) in _HASHABLE}
+        kinds = {type(record[field.name]) for record in records}
+        return values if kinds <= _PLAIN.get(field.type.name, set()) else None
 
     def _rename(self, record: Record) -> dict[str, Any]:
         """The record with the names of the schema, which ignore case."""
@@ -220,6 +232,15 @@ class RowsOf:
         if not self._reader.needs_exact_numbers:
             return orjson.loads(text)
         return read_json(text, parse_float=str, parse_constant=_refuse_constant)
+
+
+def join_reads(reads: Sequence[Read], rows_of: RowsOf) -> pa.Table:
+    """The rows of several requests, in their order, as one table."""
+    if len(reads) == 1:
+        return rows_of.to_table(reads[0])
+    if not any(isinstance(read, pa.Table) for read in reads):
+        return rows_of.to_table([row for read in reads for row in ([read] if type(read) is dict else read)])
+    return pa.concat_tables([rows_of.to_table(read) for read in reads], promote_options="permissive")
 
 
 def not_a_row(value: Any, where: str = "") -> RowError:

@@ -59,10 +59,12 @@ class Chunk:
         """The sequence number after the last event."""
         return self.first + int(self.table.num_rows)
 
-    @cached_property
+    @property
     def records(self) -> list[dict[str, Any]]:
         """The events with their sequence numbers, as answers have them."""
-        return [{"sequence": self.first + place, **record} for place, record in enumerate(self.table.to_pylist())]
+        names = ("sequence", *self.table.column_names)  # column by column: `Table.to_pylist` takes 3 x as long
+        columns = [range(self.first, self.end), *(column.to_pylist() for column in self.table.columns)]
+        return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
     @cached_property
     def events(self) -> list[Event]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -31,7 +32,7 @@ class Gate:
         self._app = app
         self._service = service
         self._headers = PageHeaders(service.options.tiles)
-        self._n_requests = 0
+        self._counters: dict[tuple[str, str, int], tuple[Any, Any]] = {}  # by method, route and status
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -52,31 +53,33 @@ class Gate:
                 status = 101
             await send(message)
 
-        self._n_requests += 1
+        service.n_requests += 1
         try:
             try:
                 headers = _headers(scope)
                 self._check(scope, headers)
+                state = scope.setdefault("state", {})
+                state["headers"] = headers
                 if scope["path"] not in _OPEN and not scope["path"].startswith(_OPEN_FOLDER):
                     caller = service.tokens.find(headers.get("authorization"), headers.get("cookie", ""))
                     if caller.session:
                         _check_page(scope, headers)
                         more = self._headers.of_sessions
-                    scope.setdefault("state", {})["caller"] = caller
+                    state["caller"] = caller
             except Problem as problem:
                 status = problem.status_code
                 await _refuse(problem, scope, receive, send_noting)
                 return
             await self._app(scope, _bounded(receive, service.options.max_body_bytes), send_noting)
         finally:
-            self._n_requests -= 1
+            service.n_requests -= 1
             self._note(scope, status, time.perf_counter() - start)
 
     def _check(self, scope: Scope, headers: dict[str, str]) -> None:
         """Raise a problem if the request comes from a foreign page, or exceeds a limit."""
         options = self._service.options
         most = options.max_requests
-        if most and self._n_requests > most and scope["path"] not in _OPEN:
+        if most and self._service.n_requests > most and scope["path"] not in _OPEN:
             raise Problem(429, "too_many_requests", f"more than {most:,} requests at once, the limit (--max-requests)")
         host = headers.get("host", "")
         if options.is_local and not self._service.tokens.are_required and _name_of(host) not in _LOCAL_HOSTS:
@@ -91,8 +94,13 @@ class Gate:
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", None) or getattr(scope.get("endpoint"), "path", None) or "other"
         method = scope.get("method", "WEBSOCKET")
-        self._service.metrics.requests.labels(method, route, str(status)).inc()
-        self._service.metrics.seconds.labels(route).observe(seconds)
+        counters = self._counters.get((method, route, status))
+        if counters is None:
+            metrics = self._service.metrics
+            counters = metrics.requests.labels(method, route, str(status)), metrics.seconds.labels(route)
+            self._counters[method, route, status] = counters
+        counters[0].inc()
+        counters[1].observe(seconds)
         if _log.isEnabledFor(logging.INFO):
             caller = scope.get("state", {}).get("caller")
             facts = {

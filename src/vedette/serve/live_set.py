@@ -8,6 +8,7 @@ more than one large request.
 from __future__ import annotations
 
 import asyncio
+import gc
 import hashlib
 import logging
 import socket
@@ -19,18 +20,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-import pyarrow.compute as pc
-
 from vedette.errors import RegistryError, SnapshotError, UnknownSetError, VedetteError
 from vedette.registry.kinds import KINDS, MATCH
 from vedette.registry.read.followed import Followed
 from vedette.registry.registry import Registry
-from vedette.serve.bodies import ARROW, MOMENT, RowsOf
+from vedette.serve.bodies import MOMENT, RowsOf
 from vedette.serve.durable_monitor import DurableMonitor
 from vedette.serve.event_feed import Chunk, EventFeed
 from vedette.serve.monitor_file import MonitorFile
 from vedette.serve.operators.by_kind import operator_of
-from vedette.serve.operators.operator import EventForm, Moment
+from vedette.serve.operators.operator import EventForm, Moment, Operator
 from vedette.serve.options import ServeOptions
 from vedette.serve.problems import Problem
 from vedette.serve.recent_rows import RecentRows
@@ -227,6 +226,7 @@ class LiveSet:
         """The compiled set. It is opened on first use: at the version of the monitor's state, if it has one."""
         if self._queries is None:
             self._open()
+            gc.freeze()  # its queries stay
         return self._queries
 
     @property
@@ -401,12 +401,12 @@ class LiveSet:
             try:
                 call.batch = operator.read(call.body)
                 if groups_calls and call.body.form != MOMENT:
-                    call.keys = _keys_of(call, monitor.monitor.options.key)
+                    call.keys = operator.keys_of(call.batch)
                 ready.append(call)
             except Exception as error:
                 answers.append((call.future, error))
         try:
-            waiting = _disjoint(ready) if groups_calls else [[call] for call in ready]
+            waiting = _disjoint(ready, operator) if groups_calls else [[call] for call in ready]
             while waiting:
                 group = waiting.pop(0)
                 try:
@@ -482,8 +482,15 @@ class LiveSet:
         records = chunk.records
         if len(group) == 1 and (group[0].body.form == MOMENT or not monitor.operator.makes_events_of_others):
             return [records]
-        keys = [call.keys or _keys_of(call, monitor.monitor.options.key) for call in group]
-        return [[record for record in records if record["key"] in own] for own in keys]
+        keys = [call.keys or monitor.operator.keys_of(call.batch) for call in group]
+        if sum(map(len, keys)) == 1 or len(group) == 1:
+            return [[record for record in records if record["key"] in own] for own in keys]
+        owners = {key: place for place, own in enumerate(keys) for key in own}  # the keys of a group are distinct
+        divided: list[list[dict[str, Any]]] = [[] for _ in group]
+        for record in records:
+            if (place := owners.get(record["key"])) is not None:
+                divided[place].append(record)
+        return divided
 
     def _lose(self, error: OSError) -> Problem:
         """After a failed write: the monitor is ahead of its log, so it is restored before the next use."""
@@ -518,15 +525,7 @@ def _try(work: Callable[[], Any]) -> Any:
         return error
 
 
-def _keys_of(call: RowsCall, key: str) -> set[Any]:
-    """The keys of a request's rows."""
-    names = {name.lower(): name for name in call.batch.column_names}
-    if key.lower() not in names:
-        return set()
-    return set(pc.unique(call.batch.column(names[key.lower()])).to_pylist())
-
-
-def _disjoint(calls: list[RowsCall]) -> list[list[RowsCall]]:
+def _disjoint(calls: list[RowsCall], operator: Operator) -> list[list[RowsCall]]:
     """The requests in groups that can be processed together: of distinct keys, and not too many rows.
 
     A key's rows of two requests are never in one group, so each is judged late or not as if it came alone.
@@ -537,9 +536,9 @@ def _disjoint(calls: list[RowsCall]) -> list[list[RowsCall]]:
     for call in calls:
         can_join = (
             groups
-            and call.body.form < ARROW
-            and groups[-1][-1].body.form < ARROW
+            and MOMENT not in (call.body.form, groups[-1][-1].body.form)
             and n_rows + call.batch.num_rows <= _GROUP_ROWS
+            and operator.can_join(groups[-1][-1].batch, call.batch)
             and keys.isdisjoint(call.keys)
         )
         if can_join:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import socket
+import sys
 from collections.abc import Callable
 from types import FrameType
 
@@ -18,6 +20,8 @@ from vedette.serve.app import make_app
 from vedette.serve.options import ServeOptions
 
 _STOP_SECONDS = 30
+_GARBAGE = (20_000, 20, 50)  # allocations before garbage is looked for: requests leave almost none
+_SWITCH_SECONDS = 0.001  # that the event loop waits for a thread that computes; Python's own 0.005 delays answers
 
 
 class Server(uvicorn.Server):
@@ -78,6 +82,8 @@ def serve(registry: Registry, options: ServeOptions, on_start: Callable[[str], N
         timeout_graceful_shutdown=_STOP_SECONDS,
         timeout_keep_alive=75,
     )
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    gc.set_threshold(*_GARBAGE)
     bound = _bind(options)
     with bound:
         server = Server(config, app, lambda: on_start(_address_of(bound)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vedette.cli.command import Commands, join_lines, new_group, printing_errors
+from vedette.cli.serve.dashboard import dashboard
 from vedette.cli.serve.run import run_server
 from vedette.cli.serve.token import token_app
 
@@ -19,6 +20,6 @@ class ServeCommands(Commands):
             return super().invoke(ctx)
 
 
-serve_app = new_group("serve", _HELP, {}, cls=ServeCommands, no_args_is_help=False)
+serve_app = new_group("serve", _HELP, {"dashboard": dashboard}, cls=ServeCommands, no_args_is_help=False)
 serve_app.callback(invoke_without_command=True)(run_server)
 serve_app.add_typer(token_app)

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from vedette.data.schema import Schema
 from vedette.errors import QueryError, RowError
 from vedette.files.one_row import RowReader
 from vedette.operators.border.monitor import BorderMonitor
-from vedette.serve.bodies import RowsOf, refuse_side
+from vedette.serve.bodies import Read, RowsOf, join_reads, refuse_side
 from vedette.serve.models import BorderMonitorBody
 from vedette.serve.operators.operator import EventForm, Operator
 from vedette.serve.row_log import Body
+
+
+@dataclass
+class KeyedRows:
+    """The rows of a request: records of JSON until a step makes a table of them, or a table."""
+
+    read: Read
+
+    @property
+    def num_rows(self) -> int:
+        return 1 if type(self.read) is dict else len(self.read)
 
 
 class BorderOperator(Operator):
@@ -45,14 +58,30 @@ class BorderOperator(Operator):
         super().limit_rows(most)
         self.__dict__.pop("_rows_of", None)
 
-    def read_rows(self, body: Body) -> pa.Table:
+    def read_rows(self, body: Body) -> KeyedRows:
         if body.side:
             raise refuse_side(body.side)
-        rows_of = self._rows_of
-        return rows_of.to_table(rows_of.read(body.form, body.data))
+        return KeyedRows(self._rows_of.read(body.form, body.data))
 
-    def step(self, batches: Sequence[pa.Table]) -> pa.Table:
-        return self.monitor.step(batches[0] if len(batches) == 1 else join_tables(batches))
+    def step(self, batches: Sequence[KeyedRows]) -> pa.Table:
+        return self.monitor.step(join_reads([each.read for each in batches], self._rows_of))
+
+    def keys_of(self, batch: KeyedRows) -> set[Any]:
+        key, rows_of = self.monitor.options.key, self._rows_of
+        if not isinstance(batch.read, pa.Table):
+            keys = rows_of.plain_values(key, batch.read)
+            if keys is not None:
+                return keys
+            batch.read = rows_of.to_table(batch.read)
+        names = {name.lower(): name for name in batch.read.column_names}
+        if key.lower() not in names:
+            return set()
+        return set(pc.unique(batch.read.column(names[key.lower()])).to_pylist())
+
+    def can_join(self, one: KeyedRows, other: KeyedRows) -> bool:
+        if isinstance(one.read, pa.Table) != isinstance(other.read, pa.Table):
+            return False
+        return not isinstance(one.read, pa.Table) or bool(one.read.schema.equals(other.read.schema))
 
     def advance(self, time: Any) -> pa.Table:
         return self.monitor.advance(read_moment(time, self.monitor.options.time, self.queries.schema))

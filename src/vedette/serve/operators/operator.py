@@ -93,6 +93,14 @@ class Operator(ABC):
             return self.refresh() if first.time is None else self.advance(first.time)
         return self.step(batches)
 
+    def keys_of(self, batch: Any) -> set[Any]:
+        """The keys of a request's rows, as events have them; for operators that join requests."""
+        raise NotImplementedError
+
+    def can_join(self, one: Any, other: Any) -> bool:
+        """Whether the rows of two requests, of distinct keys, can be one step."""
+        raise NotImplementedError
+
     @abstractmethod
     def step(self, batches: Sequence[Any]) -> pa.Table:
         """The events of rows."""
