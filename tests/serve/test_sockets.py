@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 
+import httpx
 import pyarrow as pa
 import pytest
-from serve.conftest import Socket
+from serve.conftest import SCHEMA, Socket, with_alerts
 from serve.test_rows import ROWS, row
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 import vedette as vd
 from vedette.serve.access import LOCAL
@@ -99,3 +102,46 @@ def test_events_that_are_dropped_while_a_client_reads_are_a_gap(alerts):
     start, gap, *events = alerts.run(read())
     assert (start, gap) == (None, {"from": 1, "to": 1})
     assert [event.sequence for event in events] == [2, 3, 4]
+
+
+def test_bodies_that_wait_are_bounded_together(open_client):
+    client = with_alerts(open_client(max_waiting_bytes=500))
+    body = b" " * 300 + json.dumps(row("IBM", 35, 0)).encode()
+    headers = {"content-type": "application/json"}
+
+    async def send_both():
+        return await client.together(*[("POST", ROWS, {"content": body, "headers": headers})] * 2)
+
+    found = client.run(send_both())
+
+    assert sorted(each.status_code for each in found) == [200, 429]
+    assert [each.json()["error"]["code"] for each in found if each.status_code == 429] == ["too_many_bytes"]
+    assert client.service.n_body_bytes == 0
+    assert client.post(ROWS, content=body, headers=headers).status_code == 200
+
+
+def test_messages_of_a_socket_that_wait_are_bounded_with_them(open_client):
+    client = with_alerts(open_client(max_waiting_bytes=100))
+    socket = Socket(client, f"{ROWS}/ws")
+    socket.put("receive", text=" " * 300 + json.dumps(row("IBM", 35, 0)))
+    client.run(socket.wait_for(2))
+    socket.put("disconnect")
+    client.run(socket.end())
+
+    assert json.loads(socket.sent[1]["text"])["error"]["code"] == "too_many_bytes"
+    assert client.service.n_body_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [("/v1/sets/none/rows/ws", 404, "unknown_set"), (f"{EVENTS}/ws?after=x", 400, "invalid_id")],
+)
+def test_a_socket_that_is_refused_gets_the_reason_in_its_handshake(start_server, path, status, code):
+    server = start_server()
+    httpx.post(f"{server.url}/v1/sets", json={"name": "alerts", "kind": "border", "schema": SCHEMA})
+
+    with pytest.raises(InvalidStatus) as caught, connect(server.url.replace("http", "ws") + path):
+        pass
+
+    assert caught.value.response.status_code == status
+    assert json.loads(caught.value.response.body)["error"]["code"] == code

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vedette.serve.page_headers import PageHeaders
-from vedette.serve.problems import Problem
+from vedette.serve.problems import Problem, refuse_socket
 from vedette.serve.service import Service
 from vedette.serve.sessions import PAGE_HEADER
 
@@ -42,7 +42,7 @@ class Gate:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         service, start, status = self._service, time.perf_counter(), 500
-        more = self._headers.of_all
+        more, body = self._headers.of_all, None
 
         async def send_noting(message: Message) -> None:
             nonlocal status
@@ -70,8 +70,10 @@ class Gate:
                 status = problem.status_code
                 await _refuse(problem, scope, receive, send_noting)
                 return
-            await self._app(scope, _bounded(receive, service.options.max_body_bytes), send_noting)
+            body = _Body(receive, service)
+            await self._app(scope, body.receive, send_noting)
         finally:
+            service.n_body_bytes -= 0 if body is None else body.n_bytes
             service.n_requests -= 1
             self._note(scope, status, time.perf_counter() - start)
 
@@ -139,22 +141,24 @@ def _host_of(origin: str) -> str | None:
         return None
 
 
-def _bounded(receive: Receive, most: int) -> Receive:
-    """Raise a problem once a body is too large, whatever its headers say."""
-    if not most:
-        return receive
-    n_bytes = 0
+class _Body:
+    """The body of a request, as it is received. Raises a problem once it is too large, whatever its headers say."""
 
-    async def receive_bounded() -> Message:
-        nonlocal n_bytes
-        message = await receive()
+    def __init__(self, receive: Receive, service: Service) -> None:
+        self._receive, self._service = receive, service
+        self.n_bytes = 0
+
+    async def receive(self) -> Message:
+        message = await self._receive()
         if message["type"] == "http.request":
-            n_bytes += len(message.get("body", b""))
-            if n_bytes > most:
+            n_bytes = len(message.get("body", b""))
+            self.n_bytes += n_bytes
+            self._service.n_body_bytes += n_bytes
+            most = self._service.options.max_body_bytes
+            if self.n_bytes > most > 0:
                 raise _too_large(most)
+            self._service.check_waiting()
         return message
-
-    return receive_bounded
 
 
 def _too_large(most: int) -> Problem:
@@ -163,6 +167,6 @@ def _too_large(most: int) -> Problem:
 
 async def _refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": 4000 + problem.status_code, "reason": problem.detail[:120]})
+        await refuse_socket(problem, scope, send)
     else:
         await problem.to_response()(scope, receive, send)

@@ -22,6 +22,7 @@ class ServeOptions:
     max_rows: int = 1_000_000  # of a request
     rows_per_second: int = 0  # of a token, or of all requests without one
     max_requests: int = 1000  # at the same time
+    max_waiting_bytes: int = 1 << 30  # of the bodies of requests that are not answered yet, together
     max_streams: int = 500  # clients that follow events
     max_text_length: int = 100_000  # of a query that is sent to the service
     tiles: str = ""  # of the console's map: the address of a tile server; without it, an outline of the land

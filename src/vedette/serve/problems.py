@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from starlette.exceptions import HTTPException
+from starlette.types import Scope, Send
 
 from vedette.errors import (
     AnswerError,
@@ -24,7 +25,7 @@ from vedette.errors import (
     VedetteError,
 )
 from vedette.registry.store.failures import DroppedError
-from vedette.serve.json_answers import JsonAnswer
+from vedette.serve.json_answers import JsonAnswer, dump
 
 # The first class that an error is an instance of decides: status and code.
 _KINDS: list[tuple[type[VedetteError], int, str]] = [
@@ -73,6 +74,19 @@ class Problem(HTTPException):
 
     def to_response(self) -> JsonAnswer:
         return JsonAnswer(self.content, self.status_code, self.headers)
+
+
+async def refuse_socket(problem: Problem, scope: Scope, send: Send) -> None:
+    """Refuse a WebSocket in its handshake: with the status and the JSON of the problem, if the server can do that."""
+    if "websocket.http.response" not in scope.get("extensions", {}):
+        await send({"type": "websocket.close", "code": 4000 + problem.status_code, "reason": problem.detail[:120]})
+        return
+    body = dump(problem.content)
+    given = {"Content-Type": "application/json", "Content-Length": str(len(body)), **(problem.headers or {})}
+    headers = [(name.lower().encode(), value.encode()) for name, value in given.items()]
+    start = {"type": "websocket.http.response.start", "status": problem.status_code, "headers": headers}
+    await send(start)
+    await send({"type": "websocket.http.response.body", "body": body})
 
 
 def problem_of(error: VedetteError) -> Problem:

@@ -41,6 +41,7 @@ class Service:
         self.live: dict[str, LiveSet] = {}
         self.n_streams = 0
         self.n_requests = 0  # that are being answered
+        self.n_body_bytes = 0  # of them, as far as they are received
         self.is_ready = False
         self.is_stopping = False
         self.last_poll_error: str | None = None
@@ -173,6 +174,17 @@ class Service:
             self.tick()
 
     # Limits.
+
+    def check_waiting(self) -> None:
+        """Raise a problem if the bodies of unanswered requests take too much memory."""
+        most = self.options.max_waiting_bytes
+        if self.n_body_bytes > most > 0:
+            raise Problem(
+                429,
+                "too_many_bytes",
+                f"the bodies of waiting requests have more than {most:,} bytes, the limit (--max-waiting-bytes)",
+                headers={"Retry-After": "1"},
+            )
 
     def take_stream(self) -> None:
         """Count a client that follows events."""

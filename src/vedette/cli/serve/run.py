@@ -45,6 +45,9 @@ def run_server(
     max_requests: Annotated[
         int, typer.Option(metavar="NUMBER", min=0, help="Limit on requests at the same time; 0: none")
     ] = 1000,
+    max_waiting_bytes: Annotated[
+        int, typer.Option(metavar="BYTES", min=0, help="Limit on the bodies of all unanswered requests; 0: none")
+    ] = 1 << 30,
     max_streams: Annotated[
         int, typer.Option(metavar="NUMBER", min=0, help="Limit on clients that follow events; 0: none")
     ] = 500,

@@ -103,11 +103,6 @@ class BorderOperator(Operator):
         return self.monitor.n_keys
 
 
-def join_tables(tables: Sequence[pa.Table]) -> pa.Table:
-    """The rows of several requests, in their order."""
-    return pa.concat_tables(tables, promote_options="permissive")
-
-
 def check_fields(schema: Schema, names: Sequence[str]) -> None:
     """Raise RowError if a name is not a field of the rows."""
     for name in names:

@@ -160,11 +160,29 @@ async def _read_rows(
 def _accept(service: Service, caller: Caller, live: LiveSet, body: Body) -> asyncio.Future[Accepted]:
     try:
         service.check_rate(caller, _estimate_rows(body.form, body.data))
-        return live.accept(body)
+        return _counted(service, live, body)
     except Problem as problem:
         refused: asyncio.Future[Accepted] = asyncio.get_running_loop().create_future()
         refused.set_exception(problem)
         return refused
+
+
+def _counted(service: Service, live: LiveSet, body: Body) -> asyncio.Future[Accepted]:
+    """The answer to a message, whose bytes count until it is there."""
+    n_bytes = len(body.data)
+    service.n_body_bytes += n_bytes
+    try:
+        service.check_waiting()
+        future = live.accept(body)
+    except BaseException:
+        service.n_body_bytes -= n_bytes
+        raise
+
+    def forget(_: asyncio.Future[Accepted]) -> None:
+        service.n_body_bytes -= n_bytes
+
+    future.add_done_callback(forget)
+    return future
 
 
 async def _send_answers(

@@ -15,7 +15,7 @@ from vedette.errors import UnknownQueryError, UnknownSetError, VedetteError
 from vedette.registry.read.set_info import SetInfo
 from vedette.serve.access import Caller
 from vedette.serve.editing import Editor
-from vedette.serve.problems import Problem, problem_of
+from vedette.serve.problems import Problem, problem_of, refuse_socket
 from vedette.serve.service import Service, service_of
 
 SetName = Annotated[str, Path(alias="set", description="the name of the set")]
@@ -60,9 +60,9 @@ def read_id(text: str, info: SetInfo) -> Any:
 
 
 async def refuse(socket: WebSocket, error: Problem | VedetteError) -> None:
-    """Close a socket that cannot be opened. The code is 4000 and the status of the problem."""
+    """Refuse a socket that cannot be opened."""
     problem = error if isinstance(error, Problem) else problem_of(error)
-    await socket.close(4000 + problem.status_code, str(problem.detail)[:120])
+    await refuse_socket(problem, socket.scope, socket._send)
 
 
 async def run_until_one_ends(*sides: Coroutine[Any, Any, None]) -> None:
