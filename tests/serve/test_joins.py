@@ -380,6 +380,23 @@ def test_calls_of_other_kinds_are_refused(client):
 
 
 @each_join
+def test_keys_and_values_of_a_join_are_refused_and_its_rows_are_not_kept_for_charts(client, join):
+    with_join(client, join)
+    for batch in join.batches(9, seed=6):
+        send(client, join, batch)
+    path = f"/v1/sets/{join.name}"
+    answers = [client.get(f"{path}/keys"), client.get(f"{path}/values?key=a&field=price")]
+    socket = Socket(client, f"{path}/keys/ws?fields=price")
+    client.run(socket.end())
+
+    assert [(each.status_code, each.json()["error"]["code"]) for each in answers] == [(409, "other_kind")] * 2
+    said = f"is of kind {join.kind}; keys need kind border"
+    assert all(said in each.text for each in answers)
+    assert (socket.sent[0]["code"], said in socket.sent[0]["reason"]) == (4409, True)
+    assert list(client.service.live[join.name].recent._bodies) == []
+
+
+@each_join
 def test_events_are_filtered_by_query_key_and_owner_and_have_a_type(client, join):
     with_join(client, join)
     for batch in join.batches(30, seed=6):

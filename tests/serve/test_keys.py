@@ -11,6 +11,7 @@ from serve.conftest import ARROW, LINES, Socket
 
 from vedette.registry.tokens import create_token
 from vedette.serve.arrow_streams import write_stream
+from vedette.serve.bodies import JSON
 from vedette.serve.zones import read_zones
 
 SCHEMA = "truck string, lon double, lat double, load bigint, ts timestamp"
@@ -89,6 +90,15 @@ def test_recent_values_are_those_that_were_sent_in_every_form(fleet):
     assert get(fleet, "values", key="a", field="LON", limit=2)["values"] == [6, 7]
     assert get(fleet, "values", key="nobody", field="lon")["values"] == []
     assert fleet.get("/v1/sets/fleet/values", params={"key": "a", "field": "speed"}).status_code == 400
+
+
+def test_time_that_passes_is_no_row_of_a_chart(fleet):
+    send(fleet, row("a", 1, 50, 0))
+    assert fleet.post("/v1/sets/fleet/advance", json={"time": "2026-03-02T00:00:05Z"}).status_code == 200
+    send(fleet, row("a", 2, 50, 9))
+
+    assert [body.form for body in fleet.service.live["fleet"].recent._bodies] == [JSON, JSON]
+    assert get(fleet, "values", key="a", field="lon")["values"] == [1.0, 2.0]
 
 
 def test_the_ranges_of_a_query_are_those_of_its_text(fleet):

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from vedette.errors import RegistryError, SnapshotError, UnknownSetError, VedetteError
-from vedette.registry.kinds import KINDS, MATCH
+from vedette.registry.kinds import BORDER, KINDS, MATCH
 from vedette.registry.read.followed import Followed
 from vedette.registry.registry import Registry
 from vedette.serve.bodies import MOMENT, RowsOf
@@ -468,7 +468,8 @@ class LiveSet:
             if monitor.is_ahead:
                 raise
             return [(group[0].future, error)] if len(group) == 1 else None
-        self.recent.append(call.body for call in group)
+        if self.kind == BORDER:  # only keys have charts
+            self.recent.append(call.body for call in group if call.body.form != MOMENT)
         last = chunk.end - 1
         return [
             (call.future, Accepted(call.batch.num_rows, version, last, events))

@@ -13,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from vedette.data.boxes import UNBOUNDED, Ranges
 from vedette.errors import QueryError, RowError, UnknownQueryError, VedetteError
 from vedette.language.compiler import compile_texts
+from vedette.registry.kinds import BORDER
 from vedette.registry.tokens import READ
 from vedette.serve.json_answers import JsonAnswer, dump
 from vedette.serve.key_rows import Area, KeyChanges, list_keys
@@ -162,7 +163,9 @@ def read_bounds(text: str) -> tuple[float, float, float, float]:
 
 
 async def _open(context: Context, name: str) -> LiveSet:
-    await context.find(name, READ)
+    info = await context.find(name, READ)
     if context.caller.owner is not None:
         raise Problem(403, "forbidden", "rows are for the queries of all owners; the token is confined to one")
+    if info.kind != BORDER:
+        raise Problem(409, "other_kind", f"set {name!r} is of kind {info.kind}; keys need kind border")
     return await context.service.open(name)
