@@ -91,6 +91,9 @@ def watch_borders() -> None:
                 _watch_borders(n_fields, n_queries, f"time {kind}", dtype, "key bigint", numbers, each)
     _watch_borders(2, N_QUERIES, "time timestamp", np.dtype("datetime64[us]"), "key string", texts, {})
     _watch_moving_bounds(texts)
+    for key in (7, "key"):
+        for time in (1, 1.0, datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)):
+            _watch_single_rows(key, time)
 
 
 def join_windows() -> None:
@@ -194,6 +197,28 @@ def _watch_borders(
     list(other.step_batches(later | {field: _numbers(N_ROWS, 5) for field in fields}, max_bytes=1))
     if "expire_after" in options:
         other.advance(1000)
+
+
+def _watch_single_rows(key: Any, time: Any) -> None:
+    """Rows that come one by one, of a key that is known, as columns of each form."""
+    types = {int: "bigint", float: "double", str: "string", datetime.datetime: "timestamp"}
+    queries = vd.QuerySet(f"key {types[type(key)]}, time {types[type(time)]}, s string, x double, y double, n bigint")
+    for seed, fields in enumerate((["x"], ["x", "y"], ["n"], ["x", "y", "n"])):
+        lows = {field: _numbers(N_QUERIES, seed) // 1 for field in fields}
+        bounds = {
+            field: (low.astype(np.int64), low.astype(np.int64) + 90) if field == "n" else (low, low + 90)
+            for field, low in lows.items()
+        }
+        queries.add_boxes(np.arange(N_QUERIES) + seed * N_QUERIES, bounds)
+    texts = [f"s = '{word}' AND x > {number}" for number, word in enumerate(_WORDS)]
+    texts += [f"x * 2 > {number} OR n IN ({number}, 7)" for number in range(40)]
+    queries.add_many(np.arange(len(texts)) + 9 * N_QUERIES, texts)
+    monitor = queries.border(key="key", time="time")
+    for step in range(12):
+        row = {"key": [key], "time": [time], "s": [_WORDS[step]], "x": [80.0 * step], "y": [9.0 * step], "n": [step]}
+        monitor.step(row if step % 2 else pa.table(row))
+        if step == 6:
+            queries.remove_many(np.arange(40))
 
 
 def _watch_moving_bounds(keys: Sequence[str]) -> None:
