@@ -94,6 +94,10 @@ def watch_borders() -> None:
     for key in (7, "key"):
         for time in (1, 1.0, datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)):
             _watch_single_rows(key, time)
+    for kind, dtype in (("bigint", np.int64), ("double", np.float64)):
+        _watch_own_options(f"time {kind}", np.arange(9).astype(dtype), range(2, 7))
+    moments = np.arange(9).astype("datetime64[s]").astype("datetime64[us]")
+    _watch_own_options("time timestamp", moments, [f"{number} seconds" for number in range(2, 7)])
 
 
 def join_windows() -> None:
@@ -197,6 +201,20 @@ def _watch_borders(
     list(other.step_batches(later | {field: _numbers(N_ROWS, 5) for field in fields}, max_bytes=1))
     if "expire_after" in options:
         other.advance(1000)
+
+
+def _watch_own_options(time: str, times: NDArray[Any], durations: Sequence[Any]) -> None:
+    """Queries with options of their own, and batches of other keys than those whose events are open."""
+    queries = vd.QuerySet(f"key bigint, {time}, x double")
+    lows, own = _numbers(N_QUERIES), [durations[number % 5] for number in range(N_QUERIES)]
+    for name in ("cooldown", "dwell", "expire_after"):
+        ids = [f"{name} {number}" for number in range(N_QUERIES)]
+        options: dict[str, Any] = {name: own}
+        queries.add_boxes(ids, {"x": (lows, lows + 90)}, **options)
+    monitor = queries.border(key="key", time="time")
+    for step in range(9):
+        keys = np.arange(N_ROWS)[step % 2 :: 2 - step // 6]
+        monitor.step({"key": keys, "time": times[np.full(len(keys), step)], "x": _numbers(len(keys), step)})
 
 
 def _watch_single_rows(key: Any, time: Any) -> None:
