@@ -24,6 +24,7 @@ from vedette.serve.json_answers import JsonAnswer
 from vedette.serve.options import ServeOptions
 from vedette.serve.problems import Problem, problem_of
 from vedette.serve.routes import (
+    deliveries,
     events,
     health,
     keys,
@@ -72,7 +73,9 @@ def make_app(registry: Registry, options: ServeOptions) -> FastAPI:
     )
     app.state.service = service
     app.router.routes.extend(rows.ROUTES)
-    for module in (health, session, status, sets, queries, zones, monitors, keys, events, tools, tokens, pipelines):
+    for module in (
+        health, session, status, sets, queries, zones, monitors, keys, events, deliveries, tools, tokens, pipelines,
+    ):  # fmt: skip
         app.include_router(module.router)
     app.router.routes.append(WebSocketRoute("/v1/sets/{set}/events/ws", events.follow_by_socket))
     app.router.routes.append(WebSocketRoute("/v1/sets/{set}/keys/ws", keys.follow_keys))

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from vedette.delivery.options import ATTEMPTS, MAX_EVENTS, TIME_LIMIT, TIMEOUT
+
 Id = Annotated[str, Field(max_length=1000)] | Annotated[int, Field(ge=-(2**63), lt=2**63)]
 Version = Annotated[int, Field(ge=0, lt=2**63)]
 Name = Annotated[str, Field(min_length=1, max_length=1000)]
@@ -247,6 +249,67 @@ class Passed(BaseModel):
     version: int = Field(description="of the queries")
     sequence: int = Field(description="of the last event of the set so far")
     events: list[dict[str, Any]] = Field(description="the events that passing time has caused")
+
+
+class DeliveryBody(Body):
+    """Where the events of a set are sent, and which."""
+
+    url: Annotated[str, Field(max_length=2000)]
+    events: list[Name] | None = Field(None, description="types of events, such as enter; by default all")
+    query: str | None = Field(None, description="only events of this query")
+    key: str | None = Field(None, description="only events of this key")
+    owner: str | None = Field(None, description="only events of queries of this owner")
+    group_by: Name | None = Field(None, description="a field of events, such as owner: a request has one value of it")
+    secret_env: Name | None = Field(
+        None, description="the environment variable of the service with the secret of signatures: VEDETTE_WEBHOOK_..."
+    )
+    max_events: int = Field(MAX_EVENTS, ge=1, le=10_000, description="events per request")
+    attempts: int = Field(ATTEMPTS, ge=1, le=100, description="tries of a request")
+    timeout: Annotated[str, Field(max_length=100)] = Field(TIMEOUT, description="for one try")
+    time_limit: Annotated[str, Field(max_length=100)] = Field(TIME_LIMIT, description="for the requests of one look")
+
+
+class DeliveryStatus(BaseModel):
+    sent: int = Field(description="events that were delivered since the service has started")
+    dead: int = Field(description="events that became dead letters since then")
+    missed: int = Field(description="events that were no longer kept when it was their turn")
+    lag: int = Field(description="events of the set that are not settled yet")
+    failing_since: datetime | None = Field(description="null after a request was delivered")
+    last_error: str | None
+
+
+class DeliveryRecord(DeliveryBody):
+    name: str
+    status: DeliveryStatus
+
+
+class LetterRecord(BaseModel):
+    id: str
+    kind: str
+    source: str
+    body: str
+    reason: str
+    failed_at: datetime
+    host: str | None
+    group: str | None
+    status: int | None
+    attempts: int
+
+
+class LetterChoice(Body):
+    """Which dead letters: all that fit everything that is given."""
+
+    source: str | None = None
+    ids: list[Annotated[str, Field(max_length=1000)]] | None = Field(None, max_length=10_000)
+
+
+class Redelivered(BaseModel):
+    delivered: int
+    failed: int
+
+
+class Dropped(BaseModel):
+    dropped: int
 
 
 class NewToken(Body):

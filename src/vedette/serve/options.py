@@ -18,6 +18,7 @@ class ServeOptions:
     log_bytes: int = 32 << 20  # of accepted rows, after which a snapshot is written
     poll_seconds: float = 0.5  # between two looks at the registry
     tick_seconds: float = 1.0  # between two advances of monitors with clock = "wall"
+    allow_addresses: tuple[str, ...] = ()  # networks that deliveries may send to, besides public addresses
     max_body_bytes: int = 64 << 20
     max_rows: int = 1_000_000  # of a request
     rows_per_second: int = 0  # of a token, or of all requests without one

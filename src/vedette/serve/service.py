@@ -18,6 +18,7 @@ from vedette.host_files.private_files import make_directory
 from vedette.registry.read.set_info import SetInfo
 from vedette.registry.registry import Registry
 from vedette.serve.access import Caller, Tokens
+from vedette.serve.deliveries.deliveries import Deliveries
 from vedette.serve.live_set import Accepted, LiveSet
 from vedette.serve.metrics import Metrics
 from vedette.serve.options import ServeOptions
@@ -39,6 +40,7 @@ class Service:
         self.rates = Rates(options.rows_per_second)
         self.zones = ZoneIndexes(registry)
         self.live: dict[str, LiveSet] = {}
+        self.deliveries = Deliveries(registry, options)
         self.n_streams = 0
         self.n_requests = 0  # that are being answered
         self.n_body_bytes = 0  # of them, as far as they are received
@@ -67,6 +69,10 @@ class Service:
                     await live.call(lambda live=live: live.queries.version)  # type: ignore[misc]
                 except Exception as error:  # of this set; the others are opened
                     _log.error("cannot open set %r: %s", info.name, error)
+        try:
+            await self.deliveries.start(self.open)
+        except VedetteError as error:
+            _log.error("cannot start deliveries: %s", error)
         gc.freeze()  # what is loaded stays: to look through it for garbage takes 150 ms with 100k queries
         self.is_ready = True
 
@@ -91,6 +97,7 @@ class Service:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.deliveries.stop()
         for live in self.live.values():
             try:
                 await live.close()
@@ -122,6 +129,7 @@ class Service:
         """Close a set that was dropped, and delete the state of its monitor."""
         live = self.live.pop(name, None)
         if live is not None:
+            await self.deliveries.forget(live)
             await live.forget()
 
     # Following.

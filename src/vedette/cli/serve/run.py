@@ -62,6 +62,12 @@ def run_server(
             show_default="an outline of the land",
         ),
     ] = "",
+    allow_addresses: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-address", metavar="NETWORK", help="Network that webhooks may be sent to although it is not public"
+        ),
+    ] = None,
     demo: Annotated[
         bool, typer.Option("--demo", help="Serve a market and a fleet that move, from a registry of its own")
     ] = False,
@@ -79,7 +85,7 @@ def run_server(
     """
     if ctx.invoked_subcommand is not None:
         return
-    given = dict(ctx.params)
+    given = {**ctx.params, "allow_addresses": tuple(allow_addresses or ())}
     from vedette.cli.set_options import open_registry
     from vedette.extras import check_extra
     from vedette.settings import settings
