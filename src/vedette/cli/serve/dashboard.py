@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from vedette.cli.options import QuietOption
 
-def dashboard() -> None:
+
+def dashboard(quiet: QuietOption = False) -> None:
     """Print the Grafana dashboard of the service, as the JSON file that Grafana imports."""
     from vedette.serve.dashboard import make_dashboard
 
