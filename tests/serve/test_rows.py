@@ -15,6 +15,7 @@ import vedette as vd
 from vedette.errors import UnknownSetError
 from vedette.serve import live_set
 from vedette.serve.arrow_streams import write_stream
+from vedette.serve.event_feed import Chunk, EventFeed
 
 ROWS = "/v1/sets/alerts/rows"
 MATCH = "/v1/sets/alerts/match"
@@ -438,6 +439,28 @@ def test_a_feed_wakes_those_who_wait(alerts):
         return feed_.after(0)
 
     assert [event.record["query"] for event in alerts.run(wait())] == ["cheap", "ibm"]
+
+
+def test_a_client_that_has_seen_all_events_looks_at_few_of_them():
+    n_read = 0
+
+    class Counted(Chunk):
+        @property
+        def end(self):
+            nonlocal n_read
+            n_read += 1
+            return self.first + 1
+
+    feed_ = EventFeed(5000)
+    for sequence in range(1, 5001):
+        feed_.append(Counted(sequence, pa.table({"key": ["a"]})))
+    n_read = 0
+
+    assert [event.sequence for event in feed_.after(4998)] == [4999, 5000]
+    assert [event.sequence for event in feed_.after(0, 2)] == [1, 2]
+    assert [event.sequence for event in feed_.after(2500, 1)] == [2501]
+    assert feed_.after(5000) == feed_.after(6000) == []
+    assert n_read < 100
 
 
 def test_versions_that_the_log_needs_are_not_forgotten(open_client, registry):

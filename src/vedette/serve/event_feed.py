@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
@@ -113,12 +114,17 @@ class EventFeed:
     def after(self, sequence: int, most: int = 1000) -> list[Event]:
         """The events after a sequence number, at most so many."""
         found: list[Event] = []
-        for chunk in self.chunks:
-            if chunk.end > sequence + 1:
-                found += chunk.events[max(0, sequence + 1 - chunk.first) :]
+        for chunk in self._chunks_after(sequence, most):
+            found += chunk.events[max(0, sequence + 1 - chunk.first) :]
             if len(found) >= most:
                 return found[:most]
         return found
+
+    def _chunks_after(self, sequence: int, most: int) -> list[Chunk]:
+        """At most so many chunks with later events. Only they are looked at: each client asks after each step."""
+        with self._lock:
+            start = bisect_right(self._chunks, sequence + 1, key=lambda chunk: chunk.end)
+            return [self._chunks[place] for place in range(start, min(start + most, len(self._chunks)))]
 
     def wake(self) -> None:
         """Tell the clients that there are events, or that the feed is closed. In the event loop only."""
