@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
@@ -90,6 +90,32 @@ def test_recent_values_are_those_that_were_sent_in_every_form(fleet):
     assert get(fleet, "values", key="a", field="LON", limit=2)["values"] == [6, 7]
     assert get(fleet, "values", key="nobody", field="lon")["values"] == []
     assert fleet.get("/v1/sets/fleet/values", params={"key": "a", "field": "speed"}).status_code == 400
+
+
+def test_arrow_streams_of_other_types_and_names_are_in_charts_with_json(fleet):
+    send(fleet, row("a", 1, 50, 0))
+    for second, zone in enumerate([None, "Europe/Paris"], 1):
+        moment = datetime(2026, 3, 2, 0, 0, second)
+        times = pa.array([moment if zone is None else moment.replace(tzinfo=UTC)], pa.timestamp("ms", zone))
+        numbers = pa.array([second], pa.int32())
+        table = pa.table({"TRUCK": ["a"], "lon": numbers, "lat": numbers, "load": numbers, "ts": times})
+        assert fleet.post("/v1/sets/fleet/rows", content=write_stream(table), headers=ARROW).status_code == 200
+    send(fleet, row("a", 4, 50, 3))
+
+    found = get(fleet, "values", key="a", field="lon")
+    assert found["values"] == [1.0, 1.0, 2.0, 4.0]
+    assert found["times"] == [f"2026-03-02T00:00:0{second}Z" for second in range(4)]
+
+
+def test_parts_of_structs_have_charts(client):
+    schema = "truck string, place struct<lon double, lat double>, ts timestamp"
+    assert client.post("/v1/sets", json={"name": "fleet", "kind": "border", "schema": schema}).status_code == 201
+    assert client.put("/v1/sets/fleet/monitor", json={"key": "truck", "time": "ts"}).status_code == 201
+    for second in range(2):
+        sent = {"truck": "a", "place": {"lon": second, "lat": 0}, "ts": f"2026-03-02T00:00:0{second}Z"}
+        assert client.post("/v1/sets/fleet/rows", json=sent).status_code == 200
+
+    assert get(client, "values", key="a", field="place.lon")["values"] == [0.0, 1.0]
 
 
 def test_time_that_passes_is_no_row_of_a_chart(fleet):

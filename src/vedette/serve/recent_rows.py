@@ -17,6 +17,8 @@ from itertools import groupby
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from vedette.data.columns import to_array
+from vedette.data.rows import read_rows
 from vedette.errors import VedetteError
 from vedette.serve.bodies import ARROW, JSON, LINES, RowsOf
 from vedette.serve.row_log import Body
@@ -61,15 +63,24 @@ class RecentRows:
         found: list[pa.Table] = []
         n_found = 0
         for table in reversed(self.tables(rows_of)):
-            if n_found >= limit or not {key, *names} <= set(table.column_names):
+            if n_found >= limit:
                 break
-            is_it = pc.equal(table[key].cast(pa.string()), pa.scalar(str(wanted)))
-            found.append(table.filter(is_it).select(names))
-            n_found += found[-1].num_rows
+            with suppress(VedetteError):  # rows without the field, or of a schema that the set had before
+                own = _columns(table, [key, *names], rows_of)
+                is_it = pc.equal(own[key].cast(pa.string()), pa.scalar(str(wanted)))
+                found.append(own.filter(is_it).select(names))
+                n_found += found[-1].num_rows
         if not found:
             return pa.table({name: pa.nulls(0) for name in names})
-        joined = pa.concat_tables(reversed(found), promote_options="permissive")
+        joined = pa.concat_tables(reversed(found))
         return joined.slice(max(0, joined.num_rows - limit))
+
+
+def _columns(table: pa.Table, names: list[str], rows_of: RowsOf) -> pa.Table:
+    """Fields in the types of the schema, as queries see them. Raises RowError if the rows do not have them."""
+    columns, _ = read_rows(table, rows_of.schema, dict.fromkeys(names), rows_of.time_zone)
+    fields = [field for field in rows_of.schema if field.name in columns]
+    return pa.table({field.name: to_array(columns[field.name], field.type) for field in fields})
 
 
 def _read(form: int, bodies: list[bytes], rows_of: RowsOf) -> list[pa.Table]:
