@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import threading
 import time
@@ -219,3 +220,21 @@ def test_a_set_without_events_has_no_deliveries(client):
     answered = client.put("/v1/sets/m/deliveries/hook", json={"url": "https://example.com"})
 
     assert answered.status_code == 409
+
+
+def test_a_delivery_that_cannot_be_changed_continues_as_before(served, monkeypatch):
+    with serve() as receiver:
+        put(served, receiver.url)
+
+        def fail(*_):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as disk:
+            disk.setattr(DeliveryFile, "write", fail)
+            for name in ("hook", "new"):
+                refused = served.put(f"{PATH}/{name}", json={"url": "https://example.com/other"})
+                assert (refused.status_code, refused.json()["error"]["code"]) == (503, "unavailable")
+        ids = send(served, row("IBM", 35, 1))
+        wait_until(served, lambda: len(receiver.ids) == len(ids))
+
+        assert [(each["name"], each["url"]) for each in served.get(PATH).json()] == [("hook", receiver.url)]

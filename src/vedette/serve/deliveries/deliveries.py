@@ -79,7 +79,13 @@ class Deliveries:
                 await known.stop()
             file = DeliveryFile.of(self._options.state, live.followed.uid, name)
             position = file.read()["position"] if file.exists else live.feed.next - 1
-            await run_in_threadpool(file.write, name, options, position)
+            try:
+                await run_in_threadpool(file.write, name, options, position)
+            except OSError as error:
+                if known is not None:  # it continues as before
+                    self._running[live.name, name] = Delivery(name, live, file, known.sending, self.letters)
+                message = f"the delivery was not changed: its file cannot be written: {error.strerror}"
+                raise Problem(503, "unavailable", message) from None
             made = self._running[live.name, name] = Delivery(name, live, file, sending, self.letters)
         return made
 
