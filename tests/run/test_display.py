@@ -7,6 +7,7 @@ import json
 import logging
 import urllib.request
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -141,7 +142,8 @@ def test_a_failure_after_a_stop_request_counts_as_stopped(status, n_received, co
     signals = Signals()
     signals.n_received = n_received
 
-    run = _Run(None, RunOptions(), status, JsonDisplay(out, str), signals)
+    file = SimpleNamespace(plan=None, variables=SimpleNamespace(hide=str))  # nothing is started, so nothing is read
+    run = _Run(file, RunOptions(), status, JsonDisplay(out, str), signals)
 
     assert run._end("Spark's Java process has ended") == code
     assert json.loads(out.getvalue().splitlines()[-1])["event"] == event
