@@ -103,6 +103,23 @@ def test_a_key_leaves_each_query_after_its_own_silence_and_enters_it_again():
     assert step(monitor, ("a", 5.0, 200)) == [("a", 200, "never", "exit")]
 
 
+@pytest.mark.parametrize("sizes", [[5], [3, 1, 1], [1] * 5], ids=str)
+@pytest.mark.parametrize("now", [None, 35], ids=["rows", "advance"])
+def test_a_cooldown_holds_back_the_delayed_enter_of_a_silent_key(sizes, now):
+    queries = make(never=None)
+    queries.add("short", "x > 100", expire_after=3)
+    queries.add("slow", "x < 1", expire_after=20, dwell=1, cooldown=4)
+    monitor, end, events = queries.border(key="k", time="t"), 0, []
+    rows = [("a", 0.0, 28), ("a", 5.0, 29), ("a", 0.0, 31), ("b", 5.0, 35), ("a", 5.0, 36)]
+    for size in sizes:
+        events += step(monitor, *rows[end : end + size])
+        end += size
+        if end == 3 and now is not None:
+            events += [event[:4] for event in from_table(monitor.advance(now))]
+    mine = [event for event in events if event[2] == "slow"]
+    assert mine == [("a", 29, "slow", "enter"), ("a", 29, "slow", "exit")]  # not the enter at 32, nor its exit
+
+
 def test_keys_are_forgotten_after_the_longest_silence():
     monitor = make(short=5, long=20).border(key="k", time="t")
     step(monitor, ("a", 0.0, 0))

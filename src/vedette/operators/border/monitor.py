@@ -508,8 +508,8 @@ class BorderMonitor:
             epochs = event_epochs(events, moves, behaviour.silences)
             last_epochs = np.zeros(len(self.keys), np.int32)
         columns, rows, epochs = self._set_aside(view, columns, rows, epochs, details)
-        latest = self.keys.times.copy()
-        latest[moves.slots] = moves.times  # the last move of a key is written last
+        latest, has_row = self.keys.times.copy(), moves.after >= 0  # a silent key may yet have an earlier enter
+        latest[moves.slots[has_row]] = moves.times[has_row]  # the last move of a key is written last
         return self._hold_back(view, columns, rows, is_touched, epochs, last_epochs, latest, moves)
 
     def _set_aside(
