@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import threading
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
 from serve.conftest import ARROW, LINES, Socket
 
+from vedette.data.schema import Schema
 from vedette.registry.tokens import create_token
+from vedette.serve import recent_rows
 from vedette.serve.arrow_streams import write_stream
-from vedette.serve.bodies import JSON
+from vedette.serve.bodies import JSON, RowsOf
+from vedette.serve.recent_rows import RecentRows
+from vedette.serve.row_log import Body
 from vedette.serve.zones import read_zones
 
 SCHEMA = "truck string, lon double, lat double, load bigint, ts timestamp"
@@ -105,6 +110,29 @@ def test_arrow_streams_of_other_types_and_names_are_in_charts_with_json(fleet):
     found = get(fleet, "values", key="a", field="lon")
     assert found["values"] == [1.0, 1.0, 2.0, 4.0]
     assert found["times"] == [f"2026-03-02T00:00:0{second}Z" for second in range(4)]
+
+
+def test_rows_are_accepted_while_a_chart_is_read(monkeypatch):
+    recent, has_begun, may_end = RecentRows(), threading.Event(), threading.Event()
+
+    def read(form, bodies, rows_of):
+        has_begun.set()
+        may_end.wait(20)
+        return []
+
+    monkeypatch.setattr(recent_rows, "_read", read)
+    recent.append([Body(JSON, b"{}")])
+    reader = threading.Thread(target=recent.tables, args=[RowsOf(Schema.parse(SCHEMA), "UTC", 10)])
+    reader.start()
+    assert has_begun.wait(10)
+    writer = threading.Thread(target=recent.append, args=[[Body(JSON, b"{}")]])
+    writer.start()
+    writer.join(5)
+    was_waiting = writer.is_alive()
+    may_end.set()
+    reader.join(10)
+    writer.join(10)
+    assert not was_waiting
 
 
 def test_parts_of_structs_have_charts(client):

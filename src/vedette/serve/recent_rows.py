@@ -35,6 +35,7 @@ class RecentRows:
         self._n_bytes = 0  # of bodies
         self._read: deque[pa.Table] = deque()  # older than all bodies
         self._lock = threading.Lock()
+        self._reading = threading.Lock()  # held for as long as bodies are read
 
     def append(self, bodies: Iterable[Body]) -> None:
         """Keep the bodies of a step that was accepted."""
@@ -48,15 +49,19 @@ class RecentRows:
 
     def tables(self, rows_of: RowsOf) -> list[pa.Table]:
         """The rows, oldest first. The bodies that were not read yet are read by the caller's thread."""
-        with self._lock:
-            fresh, self._bodies, self._n_bytes = self._bodies, deque(), 0
+        with self._reading:  # rows are appended meanwhile
+            with self._lock:
+                fresh, self._bodies, self._n_bytes = self._bodies, deque(), 0
+            made: list[pa.Table] = []
             for form, same in groupby(fresh, lambda body: body.form):
                 with suppress(VedetteError):  # rows of a schema that the set had before
-                    self._read.extend(_read(form, [body.data for body in same], replace(rows_of, max_rows=sys.maxsize)))
-            n_bytes = sum(table.nbytes for table in self._read)
-            while n_bytes > self._most and len(self._read) > 1:
-                n_bytes -= self._read.popleft().nbytes
-            return list(self._read)
+                    made += _read(form, [body.data for body in same], replace(rows_of, max_rows=sys.maxsize))
+            with self._lock:
+                self._read.extend(made)
+                n_bytes = sum(table.nbytes for table in self._read)
+                while n_bytes > self._most and len(self._read) > 1:
+                    n_bytes -= self._read.popleft().nbytes
+                return list(self._read)
 
     def values(self, rows_of: RowsOf, names: list[str], key: str, wanted: object, limit: int) -> pa.Table:
         """Columns of the last rows of a key, oldest first."""
