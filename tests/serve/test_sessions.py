@@ -138,6 +138,20 @@ def test_a_session_ends_after_its_time(signed_in, monkeypatch):
     assert signed_in.get(SESSION).status_code == 401
 
 
+def test_a_session_does_not_extend_itself(signed_in):
+    answer = signed_in.post(SESSION, headers=PAGE)
+
+    assert answer.status_code == 409
+    assert "set-cookie" not in answer.headers
+    assert answer.json()["error"]["code"] == "signed_in"
+
+
+def test_a_length_of_many_digits_is_too_large(alerts, text):
+    answer = alerts.post(SESSION, headers={**bearer(text), "content-length": "9" * 5000})
+
+    assert answer.status_code == 413
+
+
 def test_cookies_that_are_no_session_are_nobody(alerts, text):
     name = alerts.service.tokens.sessions.cookie
     for cookie in ("", "x", f"{name}=", f"{name}=abc", f"{name}={text}", f"{name}=\xff", "a=b; " * 500):

@@ -21,6 +21,7 @@ _OPEN = ("/healthz", "/readyz", "/")  # without a token, as is the console; what
 _OPEN_FOLDER = "/console/"
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _OWN_PAGES = ("same-origin", "none")
+_MOST_DIGITS = 18  # of a length
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 _log = logging.getLogger("vedette.serve.requests")
 
@@ -90,7 +91,8 @@ class Gate:
         if origin is not None and _host_of(origin) != host:
             raise Problem(403, "foreign_origin", "requests from pages of another host are refused")
         length = headers.get("content-length", "0")
-        if length.isdecimal() and int(length) > options.max_body_bytes > 0:
+        is_long = len(length) > _MOST_DIGITS or (length.isdecimal() and int(length) > options.max_body_bytes)
+        if is_long and options.max_body_bytes > 0:
             raise _too_large(options.max_body_bytes)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:

@@ -28,7 +28,7 @@ async def sign_in(context: InContext, request: Request) -> Response:
     if not caller.token_id:
         raise Problem(409, "no_tokens", "the service has no tokens, so nobody needs to sign in")
     if caller.session:
-        sessions.end(caller.session)
+        raise Problem(409, "signed_in", "a session does not extend itself; send the token in the header Authorization")
     answer = JsonAnswer(_to_record(caller), 201)
     answer.set_cookie(
         sessions.cookie,
