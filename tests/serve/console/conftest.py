@@ -101,7 +101,7 @@ def open_page(browser: Any) -> Iterator[Callable[..., Watched]]:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A service without tokens, which the tests of a session share. Each makes sets of its own."""
     folder: Path = tmp_path_factory.mktemp("console")
-    started = Server(f"sqlite:///{folder / 'console.db'}", "--no-open")
+    started = Server(f"sqlite:///{folder / 'console.db'}", "--no-open", "--allow-address", "127.0.0.0/8")
     yield started
     started.stop()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import quote
 
 import pytest
 from serve.console.conftest import TICKS, make_alerts, shoot
@@ -81,6 +82,20 @@ def test_a_query_is_changed_compared_restored_and_removed(server, api, open_page
     click(page, "Remove query")
     page.get_by_text("cheap is removed").wait_for()
     assert api.get("/v1/sets/edits/queries/cheap").status_code == 404
+
+
+def test_a_window_join_is_explained_for_a_row_of_each_stream(server, api, open_page):
+    schema = {"left": "price double, ts timestamp", "right": "price double, ts timestamp"}
+    api.post("/v1/sets", json={"name": "spreads", "kind": "window join", "schema": schema, "windows": "time"})
+    query = {"id": "near", "where": "left.price - right.price BETWEEN -1 AND 1", "within": "10 minutes"}
+    assert api.post("/v1/sets/spreads/queries", json=query).status_code == 201
+    row = {"left": {"price": 20}, "right": {"price": 20.5}}
+    page = open_page(server).open(f"why?set=spreads&query=near&row={quote(json.dumps(row))}")
+
+    page.get_by_role("heading", name="The rows match near").wait_for()
+    page.get_by_label("right.price").fill("25")
+    click(page, "Explain")
+    page.get_by_role("heading", name="The rows do not match near").wait_for()
 
 
 def test_many_queries_are_listed_by_pages_and_found(server, api, open_page):

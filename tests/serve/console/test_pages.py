@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from delivery.receiver import answer, serve
 from serve.console.conftest import DESKTOP, PHONE, make_alerts, shoot
 
 PAGES = {
@@ -19,6 +20,7 @@ PAGES = {
     "query": "sets/alerts/queries/cheap",
     "why": "why?set=alerts&query=ibm&key=IBM",
     "backtest": "backtest?set=alerts&query=ibm",
+    "deliveries": "deliveries",
     "tokens": "tokens",
 }
 
@@ -27,7 +29,11 @@ PAGES = {
 def alerts(server):
     import httpx
 
-    with httpx.Client(base_url=server.url, timeout=30) as api:
+    with (
+        httpx.Client(base_url=server.url, timeout=30) as api,
+        serve() as fine,
+        serve(lambda number: answer(500)) as broken,
+    ):
         make_alerts(api, "alerts")
         for query in (
             {"id": "calm", "where": "symbol IN ('SAP', 'BMW') AND price > 80 AND price < 120"},
@@ -35,12 +41,18 @@ def alerts(server):
         ):  # fmt: skip
             api.post("/v1/sets/alerts/queries", json=query)
         api.patch("/v1/sets/alerts/queries/cheap", json={"where": "price < 22"})
+        for name, options in (
+            ("archive", {"url": fine.url}),
+            ("pager", {"url": broken.url, "events": ["enter"], "owner": "ann", "attempts": 1}),
+        ):
+            assert api.put(f"/v1/sets/alerts/deliveries/{name}", json=options).status_code == 200
         start = datetime.now(UTC) - timedelta(minutes=10)
         for place, (symbol, price) in enumerate(
             [("IBM", 35.5), ("SAP", 99.0), ("IBM", 21.0), ("BMW", 84.5), ("SAP", 130.0)]
         ):
             row = {"symbol": symbol, "price": price, "ts": (start + timedelta(minutes=place)).isoformat()}
             assert api.post("/v1/sets/alerts/rows", json=row).status_code == 200
+        yield
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -52,6 +64,8 @@ def test_pages_are_usable_by_all_and_fit_the_screen(server, alerts, open_page, t
         page = watched.open(address)
         if name in ("home", "rows", "why"):
             page.get_by_text("ibm", exact=True).first.wait_for()
+        if name == "deliveries":
+            page.get_by_role("button", name="Drop").first.wait_for()
         if name == "home":
             page.get_by_text("/s", exact=False).first.wait_for()
         found = Axe().run(page).response["violations"]

@@ -10,6 +10,7 @@ export const PAGES = [
   { path: "sets/:set/queries/:id", title: "Query", under: "", load: () => import("./pages/query.js") },
   { path: "why", title: "Why", label: "Why", load: () => import("./pages/why.js") },
   { path: "backtest", title: "Backtest", label: "Backtest", load: () => import("./pages/backtest.js") },
+  { path: "deliveries", title: "Deliveries", label: "Deliveries", role: "admin", load: () => import("./pages/deliveries.js") },
   { path: "tokens", title: "Tokens", label: "Tokens", role: "admin", load: () => import("./pages/tokens.js") },
   { path: "map", title: "Map", label: "Map", wide: true, load: () => import("./pages/map.js") },
   { path: "values", title: "Values", label: "Values", load: () => import("./pages/values.js") },

@@ -1,4 +1,4 @@
-/** A form with one input per field of a set's rows. */
+/** A form with one input per field of a set's rows; of a set over several streams, per field of each stream. */
 
 import { h } from "./element.js";
 import { field } from "./form.js";
@@ -6,15 +6,25 @@ import { fieldsOf } from "./schema.js";
 
 const NUMBER = /^(tinyint|smallint|int|integer|bigint|long|float|double|real)\b/i;
 
-/** @param {any} schema @param {Record<string, any>} [row] values to begin with */
+/** @param {any} schema of one stream, or of several by name @param {Record<string, any>} [row] values to begin with */
 export function rowForm(schema, row = {}) {
-  const inputs = fieldsOf(schema).map(({ name, type }) => ({ name, type, input: inputFor(type, row[name]) }));
+  const inputs = fieldsOf(schema).map(({ name, type, path }) => ({ name, type, path, input: inputFor(type, path.reduce((own, part) => own?.[part], row)) }));
   return {
     element: h("div", { class: "fields" }, inputs.map(({ name, type, input }) => field(name, input, { hint: type }))),
-    /** The row; empty inputs are null. */
-    read: () => Object.fromEntries(inputs.map(({ name, type, input }) => [name, readValue(type, input.value)])),
+    /** The row, or an object with a row per stream; empty inputs are null. */
+    read: () => readAll(inputs),
     inputs,
   };
+}
+
+function readAll(inputs) {
+  const read = {};
+  for (const { type, path: [first, second], input } of inputs) {
+    const value = readValue(type, input.value);
+    if (second === undefined) read[first] = value;
+    else (read[first] ??= {})[second] = value;
+  }
+  return read;
 }
 
 function inputFor(type, value) {

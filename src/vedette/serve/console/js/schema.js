@@ -2,12 +2,13 @@
 
 /**
  * @param {string | Record<string, string> | null} schema of one stream, or of several by name
- * @returns {{name: string, type: string}[]} fields of several streams have the stream before them: trades.price
+ * @returns {{name: string, type: string, path: string[]}[]} fields of several streams have the stream before them: trades.price.
+ * `path` is where a row, or an object with a row per stream, has the value
  */
 export function fieldsOf(schema) {
   if (!schema) return [];
   if (typeof schema === "string") return split(schema);
-  return Object.entries(schema).flatMap(([stream, own]) => split(own).map((each) => ({ ...each, name: `${stream}.${each.name}` })));
+  return Object.entries(schema).flatMap(([stream, own]) => split(own).map((each) => ({ ...each, name: `${stream}.${each.name}`, path: [stream, each.name] })));
 }
 
 function split(text) {
@@ -25,6 +26,7 @@ function split(text) {
   }
   return parts.filter(Boolean).map((part) => {
     const found = part.match(/^(`[^`]*`|[^\s:]+)\s*:?\s*(.*)$/s);
-    return { name: found[1].replace(/^`|`$/g, ""), type: found[2] };
+    const name = found[1].replace(/^`|`$/g, "");
+    return { name, type: found[2], path: [name] };
   });
 }

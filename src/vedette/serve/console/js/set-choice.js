@@ -10,8 +10,9 @@ export async function monitoredSets(signal) {
   return { sets: sets.filter((each) => each.kind === "border"), tiles };
 }
 
-export async function readSet(name, signal) {
-  const [info, monitor] = await Promise.all([get(setPath(name), {}, signal), getIfAny(setPath(name, "monitor"), {}, signal)]);
+/** @param {{name: string, monitored: boolean}} status of the set, as /v1/status has it @param {AbortSignal} signal */
+export async function readSet({ name, monitored }, signal) {
+  const [info, monitor] = await Promise.all([get(setPath(name), {}, signal), monitored ? getIfAny(setPath(name, "monitor"), {}, signal) : null]);
   const fields = [...String(info.schema).matchAll(NUMERIC)].map((found) => found[1]);
   return { info, monitor, fields };
 }

@@ -17,6 +17,25 @@ export function table(caption, columns, records, empty = "Nothing yet.") {
       h("tbody", {}, records.map((record) => h("tr", {}, columns.map((each) => h("td", { class: each.class }, each.cell(record))))))));
 }
 
+const drawn = new WeakMap(); // the values that a place shows, as text
+
+/**
+ * Show values in a place again, as each few seconds: only if they have changed, and the focus and the scrolled position stay.
+ * @param {HTMLElement} place @param {any} values @param {() => any} draw what shows them
+ */
+export function redraw(place, values, draw) {
+  const text = JSON.stringify(values);
+  if (drawn.get(place) === text) return;
+  drawn.set(place, text);
+  const focused = place.contains(document.activeElement) && nameOf(document.activeElement);
+  const left = place.querySelector(".table")?.scrollLeft ?? 0;
+  put(place, draw());
+  place.querySelector(".table")?.scrollTo({ left });
+  if (focused) [...place.querySelectorAll("button, select, a, .table")].find((each) => nameOf(each) === focused)?.focus({ preventScroll: true });
+}
+
+const nameOf = (element) => `${element.tagName} ${element.getAttribute("aria-label") ?? (element.tagName === "SELECT" ? "" : element.textContent)}`;
+
 /**
  * A list by pages: the service is asked for one page, and for the next with the cursor of the page before.
  * @param {{caption: string, columns: Column[], read: (after: any) => Promise<{records: any[], next: any}>, empty?: string}} options

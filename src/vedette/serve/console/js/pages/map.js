@@ -22,7 +22,7 @@ const MOST_EVENTS = 60;
 /** @param {import("../router.js").Place} place */
 export async function show({ main, query, signal, session }) {
   const [{ sets, tiles }, L] = await Promise.all([monitoredSets(signal), loadLeaflet()]);
-  const known = await Promise.all(sets.map(async (each) => ({ name: each.name, sequence: each.sequence, ...(await readSet(each.name, signal)) })));
+  const known = await Promise.all(sets.map(async (each) => ({ name: each.name, sequence: each.sequence, ...(await readSet(each, signal)) })));
   const able = known.filter((each) => placeFields(each.fields));
   const set = able.find((each) => each.name === query.set) ?? able[0];
   if (!set) {

@@ -24,7 +24,7 @@ export async function show({ main, query, signal }) {
     put(main, h("h1", {}, "Values"), h("p", { class: "empty" }, "No set has a monitor yet. See two with: vedette serve --demo"));
     return;
   }
-  const set = { name: chosen.name, sequence: chosen.sequence ?? 0, ...(await readSet(chosen.name, signal)) };
+  const set = { name: chosen.name, sequence: chosen.sequence ?? 0, ...(await readSet(chosen, signal)) };
   const { keys } = await get(setPath(set.name, "keys"), { limit: 1000 }, signal);
   const key = query.key ?? keys[0]?.key;
   const own = set.fields.includes(query.field) ? query.field : (set.fields.find((each) => each === "price") ?? set.fields[0]);

@@ -17,14 +17,14 @@ export async function show({ main, query, signal }) {
   const rest = h("div", { class: "stack" });
   const answer = h("section", { class: "card", "aria-label": "Answer", "aria-live": "polite", hidden: true });
   let form = null;
-  const isMonitored = () => Boolean(sets.find((each) => each.name === set.value)?.monitored);
+  const hasKeys = () => sets.some((each) => each.name === set.value && each.kind === "border" && each.monitored);
 
   async function drawRow() {
     const record = await get(setPath(set.value), {}, signal);
-    const monitored = isMonitored();
+    const monitored = hasKeys();
     form = rowForm(record.schema, query.row ? JSON.parse(query.row) : {});
     if (!query.row) for (const each of form.inputs) each.input.value = "";
-    put(rest, monitored && field("Key", key, { hint: "Explains its last row. With values below: the move to them." }), h("fieldset", {}, h("legend", {}, monitored ? "Row (optional with a key)" : "Row"), form.element));
+    put(rest, monitored && field("Key", key, { hint: "Explains its last row. With values below: the move to them." }), h("fieldset", {}, h("legend", {}, monitored ? "Row (optional with a key)" : record.kind === "window join" ? "A row of each stream" : "Row"), form.element));
     return record;
   }
 
@@ -32,11 +32,11 @@ export async function show({ main, query, signal }) {
     try {
       const record = await get(setPath(set.value), {}, signal);
       const row = form.read();
-      const hasRow = Object.values(row).some((value) => value !== null);
+      const hasRow = form.inputs.some((each) => each.input.value !== "");
       const body = { query: record.ids === "integer" ? Number(id.value) : id.value };
-      if (key.value && isMonitored()) body.key = key.value;
+      if (key.value && hasKeys()) body.key = key.value;
       if (hasRow || body.key === undefined) body.row = row;
-      draw(answer, set.value, body, await post(setPath(set.value, "why"), body));
+      draw(answer, record, body, await post(setPath(record.name, "why"), body));
     } catch (error) {
       put(answer, h("p", { class: "notice bad" }, error.message));
     }
@@ -53,9 +53,10 @@ export async function show({ main, query, signal }) {
 }
 
 function draw(answer, set, body, why) {
-  const link = h("a", { href: hrefOf(["sets", set, "queries", String(body.query)]) }, String(body.query));
+  const link = h("a", { href: hrefOf(["sets", set.name, "queries", String(body.query)]) }, String(body.query));
   if (body.key === undefined) {
-    put(answer, h("h2", {}, why.holds ? "The row matches " : "The row does not match ", link), explained(why));
+    const [yes, no] = set.kind === "window join" ? ["The rows match ", "The rows do not match "] : ["The row matches ", "The row does not match "];
+    put(answer, h("h2", {}, why.holds ? yes : no, link), explained(why));
     return;
   }
   put(answer, h("h2", {}, why.holds ? `${why.key} is inside ` : `${why.key} is not inside `, link), facts(why),
