@@ -40,7 +40,7 @@ def test_a_cookie_stands_for_the_token_and_does_not_contain_it(alerts, text):
 
     name, *rest = answer.headers["set-cookie"].split("; ")
     assert {each.lower() for each in rest} == {"httponly", "samesite=strict", "max-age=43200", "path=/"}
-    assert text.split("_")[2] not in answer.headers["set-cookie"] + answer.text
+    assert text.split("_", 2)[2] not in answer.headers["set-cookie"] + answer.text
     assert answer.json()["role"] == "write"
     assert alerts.get(SESSION, headers={"cookie": name}).json()["name"].startswith("ann (")
 
