@@ -327,7 +327,7 @@ def test_tokens_are_created_listed_and_revoked_over_http_and_shown_once(alerts):
     listed = alerts.get("/v1/tokens", headers=root)
     assert [each["name"] for each in listed.json()] == ["root", "r"]
     assert "digest" not in listed.text
-    assert reader["token"].rsplit("_", 1)[1] not in listed.text
+    assert reader["token"].split("_", 2)[2] not in listed.text
     assert alerts.delete(f"/v1/tokens/{reader['id']}", headers=root).json()["revoked_at"] is not None
     assert alerts.get("/v1/sets", headers=bearer(reader["token"])).status_code == 401
     assert alerts.delete("/v1/tokens/nosuch", headers=root).status_code == 404
