@@ -18,7 +18,7 @@ from vedette.serve.json_answers import dump
 from vedette.serve.live_set import LiveSet
 from vedette.serve.operators.operator import EventForm
 from vedette.serve.problems import Problem, refusals
-from vedette.serve.routes.shared import Context, InContext, SetName, refuse, run_until_one_ends
+from vedette.serve.routes.shared import Context, InContext, SetName, refuse, run_stream
 from vedette.serve.service import Service
 
 router = APIRouter(prefix="/v1/sets/{set}/events", tags=["rows"])
@@ -90,16 +90,7 @@ async def follow_by_socket(socket: WebSocket) -> None:
     except (Problem, VedetteError) as error:
         await refuse(socket, error)
         return
-    try:
-        await socket.accept()
-        await run_until_one_ends(_send(socket, context, live.feed, wanted, after), _wait_until_gone(socket))
-    finally:
-        context.service.n_streams -= 1
-
-
-async def _wait_until_gone(socket: WebSocket) -> None:
-    while (await socket.receive())["type"] != "websocket.disconnect":
-        pass  # what clients send means nothing
+    await run_stream(socket, context.service, lambda: _send(socket, context, live.feed, wanted, after))
 
 
 async def _send(socket: WebSocket, context: Context, feed: EventFeed, wanted: EventFilter, after: int | None) -> None:

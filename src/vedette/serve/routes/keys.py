@@ -20,7 +20,7 @@ from vedette.serve.key_rows import Area, KeyChanges, list_keys
 from vedette.serve.live_set import LiveSet
 from vedette.serve.models import KeyPage, RecentValues
 from vedette.serve.problems import Problem, refusals
-from vedette.serve.routes.shared import Context, InContext, SetName, read_id, refuse, run_until_one_ends
+from vedette.serve.routes.shared import Context, InContext, SetName, read_id, refuse, run_stream
 
 router = APIRouter(prefix="/v1/sets/{set}", tags=["rows"])
 _EVERY_SECONDS = 0.2  # between two messages about keys
@@ -112,11 +112,7 @@ async def follow_keys(socket: WebSocket) -> None:
     except (Problem, VedetteError) as error:
         await refuse(socket, error)
         return
-    try:
-        await socket.accept()
-        await run_until_one_ends(_send(socket, context, live, changes), _wait_until_gone(socket))
-    finally:
-        context.service.n_streams -= 1
+    await run_stream(socket, context.service, lambda: _send(socket, context, live, changes))
 
 
 async def _send(socket: WebSocket, context: Context, live: LiveSet, changes: KeyChanges) -> None:
@@ -134,11 +130,6 @@ async def _send(socket: WebSocket, context: Context, live: LiveSet, changes: Key
         if found is not None and (found["keys"] or found["gone"] or found["again"]):
             await socket.send_text(dump(found).decode())
         await asyncio.sleep(_EVERY_SECONDS)
-
-
-async def _wait_until_gone(socket: WebSocket) -> None:
-    while (await socket.receive())["type"] != "websocket.disconnect":
-        pass
 
 
 def _read_wanted(parameters: Any) -> KeyChanges:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Annotated, Any
 
@@ -63,6 +63,20 @@ async def refuse(socket: WebSocket, error: Problem | VedetteError) -> None:
     """Refuse a socket that cannot be opened."""
     problem = error if isinstance(error, Problem) else problem_of(error)
     await refuse_socket(problem, socket.scope, socket._send)
+
+
+async def run_stream(socket: WebSocket, service: Service, send: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Accept a socket for which a stream was taken, and send until the client has gone. Then the stream is free."""
+    try:
+        await socket.accept()
+        await run_until_one_ends(send(), _wait_until_gone(socket))
+    finally:
+        service.n_streams -= 1
+
+
+async def _wait_until_gone(socket: WebSocket) -> None:
+    while (await socket.receive())["type"] != "websocket.disconnect":
+        pass  # what clients send means nothing
 
 
 async def run_until_one_ends(*sides: Coroutine[Any, Any, None]) -> None:
