@@ -3,7 +3,7 @@
 Each target has a page of its own, docs/benchmarks/KEY.md; benchmarks.md is the summary. Generated text is between
 `<!-- begin NAME -->` and `<!-- end NAME -->`; text outside these markers is written by hand and kept. The parts are
 `machine`, `summary`, `papers` and `beyond` in benchmarks.md, `results` in the page of a target, and one per paper in
-papers.md. Rows that were measured at an older commit than the newest results are marked.
+papers.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from benchmarks.targets import EVERY_TARGET, EXTRAS, PAPERS, TARGETS, Target
 
 DOCS = Path(__file__).parent.parent / "docs"
 SUMMARY, PAPERS_PAGE, PAGES = DOCS / "benchmarks.md", DOCS / "papers.md", DOCS / "benchmarks"
-OLDER = "†"
 Row = dict[str, Any]
 
 
@@ -44,7 +43,6 @@ def write_report(quick: bool) -> int:
 
 def write_pages(rows: list[Row]) -> dict[Path, str]:
     """The text of every page with these results in it."""
-    rows = mark_older(rows)
     pages = {
         SUMMARY: fill_page(SUMMARY.read_text(), write_summary(rows)),
         PAPERS_PAGE: fill_page(PAPERS_PAGE.read_text(), write_papers(rows)),
@@ -56,16 +54,10 @@ def write_pages(rows: list[Row]) -> dict[Path, str]:
     return pages
 
 
-def mark_older(rows: list[Row]) -> list[Row]:
-    """The rows; those of another commit than the newest get `older_than`, the newest commit."""
-    newest = results.find_newest_commit(rows)
-    return [row if row["commit"] == newest else row | {"older_than": newest} for row in rows]
-
-
 def write_summary(rows: list[Row]) -> dict[str, str]:
     """The generated parts of the summary page, by name."""
     return {
-        "machine": _machine(rows),
+        "machine": _machines(rows, with_commits=False),
         "summary": _summary(rows, TARGETS),
         "papers": _summary(rows, PAPERS),
         "beyond": "\n".join(f"- [{target.work}](benchmarks/{target.key}.md)" for target in EXTRAS),
@@ -109,27 +101,29 @@ def _replace(page: str, name: str, text: str) -> str:
     return f"{page[: found.start()]}{begin}\n\n{text}\n\n{end}{page[found.end() :]}"
 
 
-def _machine(rows: list[Row]) -> str:
-    """The commits and machines of the results, one paragraph per machine, and how older rows are marked."""
-    machines: dict[str, list[Row]] = {}
+def _machines(rows: list[Row], with_commits: bool) -> str:
+    """When and on which machines the results were measured; a paragraph per machine."""
+    groups: dict[str, list[Row]] = {}
     for row in rows:
-        machines.setdefault(json.dumps(row["machine"], sort_keys=True), []).append(row)
-    paragraphs = [_describe(group) for group in machines.values()]
-    older = [row["older_than"] for row in rows if "older_than" in row]
-    if older:
-        share = f"{len(older):,} of {len(rows):,} rows" if len(older) < len(rows) else "These results"
-        paragraphs.append(f"{OLDER} {share} are older than the newest results.")
+        groups.setdefault(json.dumps(row["machine"], sort_keys=True), []).append(row)
+    paragraphs = []
+    for group in groups.values():
+        commits = ", ".join(sorted({f"`{row['commit']}`" for row in group}))
+        place = f" at commit {commits}" if with_commits else ""
+        paragraphs.append(f"Measured {_dates(group)}{place} on {_describe(group[0]['machine'])}.")
     return "\n\n".join(paragraphs)
 
 
-def _describe(rows: list[Row]) -> str:
-    machine = rows[0]["machine"]
-    dates, commits = sorted({row["date"] for row in rows}), sorted({f"`{row['commit']}`" for row in rows})
+def _dates(rows: list[Row]) -> str:
+    first, last = min(row["date"] for row in rows), max(row["date"] for row in rows)
+    return f"on {first}" if first == last else f"from {first} to {last}"
+
+
+def _describe(machine: dict[str, Any]) -> str:
     packages = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
     return (
-        f"Measured on {', '.join(dates)} at commit {', '.join(commits)} on {machine['cores']} cores of "
-        f"{machine['processor']}, {machine['memory_gib']} GiB, {machine['system']}, "
-        f"Python {machine['python']}; {packages}."
+        f"{machine['cores']} cores of {machine['processor']}, {machine['memory_gib']} GiB, {machine['system']}, "
+        f"Python {machine['python']}; {packages}"
     )
 
 
@@ -141,9 +135,9 @@ def _summary(rows: list[Row], targets: list[Target]) -> str:
         n_met = sum(row["met"] for row in verdicts)
         met = "yes" if n_met == len(verdicts) else f"{n_met} of {len(verdicts)}" if n_met else "**no**"
         measured, met = (_extremes(verdicts), met) if verdicts else ("not yet", "")
-        older = f" {OLDER}" if any("older_than" in row for row in verdicts) else ""
-        lines.append([f"[{target.work}](benchmarks/{target.key}.md){older}", target.reach, measured, met])
-    return _table(["work", "target", "measured", "met"], lines)
+        date = max((row["date"] for row in verdicts), default="")
+        lines.append([f"[{target.work}](benchmarks/{target.key}.md)", target.reach, measured, met, date])
+    return _table(["work", "target", "measured", "met", "date"], lines)
 
 
 def _extremes(verdicts: list[Row]) -> str:
@@ -181,19 +175,15 @@ def _section(target: Target, rows: list[Row]) -> str:
     times = [row for row in own if row["kind"] == "time"]
     if times:
         parts.append(_times_table(times))
-    return "\n\n".join([*parts, _machine(own)])
-
-
-def _case(row: Row) -> str:
-    return f"{row['case']} {OLDER}" if "older_than" in row else str(row["case"])
+    return "\n\n".join([*parts, _machines(own, with_commits=True)])
 
 
 def _verdict_line(row: Row) -> list[str]:
     if row["kind"] == "value":
         note = f" ({row['note']})" if row.get("note") else ""
-        return [_case(row), row["measure"] + note, _number(row["value"]), "", ""]
+        return [row["case"], row["measure"] + note, _number(row["value"]), "", ""]
     bound = f"{row['sense']} {_number(row['bound'])}"
-    return [_case(row), row["measure"], _number(row["value"]), bound, "yes" if row["met"] else "**no**"]
+    return [row["case"], row["measure"], _number(row["value"]), bound, "yes" if row["met"] else "**no**"]
 
 
 def _times_table(times: list[Row]) -> str:
@@ -202,7 +192,7 @@ def _times_table(times: list[Row]) -> str:
     last = None
     for row in times:
         size = _size(row)
-        case = f"{_case(row)}{f' ({size})' if size else ''}" if row["case"] != last else ""
+        case = f"{row['case']}{f' ({size})' if size else ''}" if row["case"] != last else ""
         last = row["case"]
         ratio = f"{_number(row['ratio'])} x" if "ratio" in row else ""
         built = [_seconds(row["build_seconds"]), f"{_number(row['bytes_a_query'])}"] if has_build else []
@@ -216,8 +206,8 @@ def _matrix(rows: list[Row]) -> str:
     times = [row for row in rows if row["kind"] == "time"]
     names = list(dict.fromkeys(row["index"] for row in times))
     lines = []
-    for case in dict.fromkeys(_case(row) for row in times):
-        own = {row["index"]: row for row in times if _case(row) == case}
+    for case in dict.fromkeys(row["case"] for row in times):
+        own = {row["index"]: row for row in times if row["case"] == case}
         best = min(row["seconds"] for row in own.values())
         line = [case]
         for name in names:

@@ -36,12 +36,6 @@ def read(quick: bool) -> list[dict[str, Any]]:
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
-def find_newest_commit(rows: list[dict[str, Any]]) -> str:
-    """The commit of the latest measurement. Rows of any other commit are older results."""
-    latest = max(rows, key=lambda row: (row["date"], row.get("time", "")))
-    return str(latest["commit"])
-
-
 def keep_seconds(experiment: str, seconds: float, quick: bool) -> None:
     """Save how long an experiment took."""
     known = read_seconds(quick) | {experiment: round(seconds, 1)}

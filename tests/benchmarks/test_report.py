@@ -1,4 +1,4 @@
-"""The pages show every result, older rows are marked, and a run says beforehand how long it will take."""
+"""The pages show every result and when it was measured, and a run says beforehand how long it will take."""
 
 from __future__ import annotations
 
@@ -72,24 +72,17 @@ def measured(target, commit, date, **more):
     return row | {"met": True, "commit": commit, "date": date, "machine": machine} | more
 
 
-def test_rows_of_an_older_commit_are_marked():
-    rows = [measured("churn", "old", "2026-01-02"), measured("memory", "new", "2026-01-02", time="10:00:00")]
-    marked = report.mark_older(rows)
+def test_the_summary_has_the_date_and_a_page_also_the_commit_of_its_results():
+    rows = [measured("churn", "a1", "2026-01-01"), measured("churn", "b2", "2026-01-03")]
+    rows.append(measured("memory", "c3", "2026-01-02"))
     target = {target.key: target for target in EVERY_TARGET}
 
-    assert "| c † | x | 1 | at most 2 | yes |" in report._section(target["churn"], marked)
-    assert "† These results are older than the newest results." in report._section(target["churn"], marked)
-    assert "†" not in report._section(target["memory"], marked)
-    summary = report.write_summary(marked)
-    assert "(benchmarks/churn.md) † |" in summary["summary"]
-    assert "(benchmarks/memory.md) |" in summary["summary"]
-    assert "† 1 of 2 rows are older than the newest results." in summary["machine"]
-
-
-def test_rows_of_one_commit_are_not_marked():
-    rows = report.mark_older([measured("churn", "new", date) for date in ("2026-01-01", "2026-01-02")])
-
-    assert "†" not in "".join(report.write_summary(rows).values())
+    summary = report.write_summary(rows)
+    assert "| 1 x | yes | 2026-01-03 |" in summary["summary"]
+    assert "| 1 x | yes | 2026-01-02 |" in summary["summary"]
+    assert summary["machine"] == "Measured from 2026-01-01 to 2026-01-03 on 2 cores of p, 4 GiB, s, Python 3; ."
+    page = report._section(target["memory"], rows)
+    assert "Measured on 2026-01-02 at commit `c3` on 2 cores of p" in page
 
 
 def test_every_figure_of_a_paper_but_the_table_is_drawn():
@@ -143,15 +136,6 @@ def test_a_run_of_all_experiments_requires_a_clean_commit():
         check_commit("0123456789ab+")
     with pytest.raises(SystemExit, match="not a git checkout"):
         check_commit("unknown")
-
-
-def test_the_newest_commit_is_that_of_the_latest_measurement():
-    old = {"date": "2026-11-15", "commit": "a"}
-    noon = {"date": "2026-11-16", "time": "12:00:00", "commit": "b"}
-    evening = {"date": "2026-11-16", "time": "19:00:00", "commit": "c"}
-
-    assert results.find_newest_commit([old]) == "a"
-    assert results.find_newest_commit([old, evening, noon]) == "c"
 
 
 def choice(case, index, seconds, is_chosen=False):
