@@ -174,6 +174,36 @@ TARGETS = [
         "under 3 s, and no kernel is compiled",
     ),
     Target(
+        "serve-rows",
+        "`vedette serve`: `POST /rows` of one row each, 100 connections, 100k zones, one process on one core",
+        "4,000 requests a second; 99th percentile below 20 ms at half of that, open loop",
+    ),
+    Target(
+        "serve-batches",
+        "`vedette serve`: batches of 1,000 rows with 0.1 events a row, 100k zones",
+        "250k rows a second as JSON lines, 1M as Arrow",
+    ),
+    Target(
+        "serve-tile38",
+        "`vedette serve` against Tile38: 100k zones, enter and exit, the same events",
+        "10 x its pipelined updates a second in batches over HTTP; by WebSocket, pipelined, not slower",
+    ),
+    Target(
+        "serve-events",
+        "`vedette serve`: from the acknowledged row to its event at a client, 1,000 rows a second, durable state",
+        "99th percentile below 50 ms",
+    ),
+    Target(
+        "serve-restart",
+        "`vedette serve`: restart after `kill -9` with 1M keys and 1M queries",
+        "first answer within 10 s",
+    ),
+    Target(
+        "serve-list",
+        "`vedette serve`: the first page of 1M queries in the console",
+        "within 300 ms",
+    ),
+    Target(
         "planner",
         "the planner's choice against every index forced: time over the best time, by workload",
         "median at most 1.1, worst at most 2",
