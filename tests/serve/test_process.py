@@ -46,15 +46,16 @@ def read_events(server, n, after=0, **filters):
 
 
 def send_until_killed(client, server, batches, seconds):
-    """Send batches one after another while another thread kills the server; returns how many were acknowledged."""
+    """Send batches until another thread kills the server, so long after the first; returns how many were answered."""
     killer = threading.Timer(seconds, server.kill)
-    killer.start()
     n = 0
     try:
         for batch in batches:
             answer = client.post(ROWS, json=batch)
             assert answer.status_code == 200, answer.text
             n += 1
+            if n == 1:
+                killer.start()
     except httpx.TransportError:
         pass
     killer.join()

@@ -121,6 +121,42 @@ def test_requests_at_the_same_time_are_processed_together_with_the_same_events(a
     assert {each[1:] for each in feed(alerts)} == {each[1:] for each in oracle(alerts, batches)}
 
 
+@pytest.mark.parametrize("type_", ["bigint", "string"])
+def test_arrow_batches_at_the_same_time_are_one_step_and_each_has_its_own_events(client, monkeypatch, type_):
+    client.post("/v1/sets", json={"name": "vans", "kind": "border", "schema": f"van {type_}, x double, t bigint"})
+    client.post("/v1/sets/vans/queries", json={"id": "zone", "where": "x < 0.5"})
+    client.put("/v1/sets/vans/monitor", json={"key": "van", "time": "t"})
+    steps = []
+    original = live_set.LiveSet._step
+    monkeypatch.setattr(live_set.LiveSet, "_step", lambda *given: steps.append(len(given[2])) or original(*given))
+    some = random.Random(5)
+    batches = [
+        pa.table(
+            {
+                "van": pa.array([100 * part + k for k in range(100)]).cast(
+                    pa.int64() if type_ == "bigint" else pa.string()
+                ),
+                "x": [some.random() for _ in range(100)],
+                "t": [time] * 100,
+            }
+        )
+        for time in (1, 2)
+        for part in range(6)
+    ]
+
+    requests = [("POST", "/v1/sets/vans/rows", {"content": write_stream(each), "headers": ARROW}) for each in batches]
+    answers = [client.run(client.together(*requests[:6])), client.run(client.together(*requests[6:]))]
+
+    queries = vd.QuerySet(f"van {type_}, x double, t bigint")
+    queries.add("zone", "x < 0.5")
+    monitor = queries.border(key="van", time="t")
+    for answer, batch in zip(answers[0] + answers[1], batches, strict=True):
+        found = sorted((event["key"], event["event"]) for event in answer.json()["events"])
+        events = monitor.step(batch)
+        assert found == sorted(zip(events["key"].to_pylist(), events["event"].to_pylist(), strict=True))
+    assert max(steps) > 1  # some were together
+
+
 def test_a_bad_request_does_not_spoil_those_beside_it(alerts):
     good = [("POST", ROWS, {"json": row(key, 35, 1)}) for key in "abc"]
     bad = ("POST", ROWS, {"json": {"symbol": None, "price": 35, "ts": "2026-03-02T14:00:00Z"}})
@@ -461,6 +497,22 @@ def test_a_client_that_has_seen_all_events_looks_at_few_of_them():
     assert [event.sequence for event in feed_.after(2500, 1)] == [2501]
     assert feed_.after(5000) == feed_.after(6000) == []
     assert n_read < 100
+
+
+def test_saved_events_are_few_tables_and_are_restored_in_small_chunks():
+    feed_, other = EventFeed(10_000), EventFeed(10_000)
+    for sequence in range(1, 4001, 2):
+        feed_.append(Chunk(sequence, pa.table({"key": [sequence, sequence + 1]})))
+    feed_.append(Chunk(4001, pa.table({"key": ["a"], "price": [2.5]})))  # of a monitor that was created again
+
+    saved = feed_.to_tables()
+    other.restore(saved, feed_.next)
+
+    assert [(first, table.num_rows) for first, table in saved] == [(1, 4000), (4001, 1)]
+    assert other.after(0, 10_000) == feed_.after(0, 10_000)
+    assert [event.sequence for event in other.after(2998, 3)] == [2999, 3000, 3001]
+    assert max(chunk.table.num_rows for chunk in other._chunks) == 1000
+    assert (other.oldest, other.next) == (1, 4002)
 
 
 def test_versions_that_the_log_needs_are_not_forgotten(open_client, registry):

@@ -150,8 +150,7 @@ class DurableMonitor:
         if self._batch == self._first_of_log:
             return
         queries = self.monitor.queries
-        events = [(chunk.first, chunk.table) for chunk in self.feed.chunks]
-        snapshot = Snapshot(self._batch, queries.version, self.feed.next, self.monitor.save(), events)
+        snapshot = Snapshot(self._batch, queries.version, self.feed.next, self.monitor.save(), self.feed.to_tables())
         log = RowLog(self._file.log_path(self._batch), sync=self._sync)
         try:
             self._file.write_snapshot(snapshot)

@@ -13,11 +13,14 @@ from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
 
-from vedette.serve.json_answers import dump
+from vedette.serve.json_answers import dump, to_values
+
+_RESTORED_EVENTS = 1000  # of a chunk: all of them are written when a client asks for one
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,8 @@ class Chunk:
     @property
     def records(self) -> list[dict[str, Any]]:
         """The events with their sequence numbers, as answers have them."""
-        names = ("sequence", *self.table.column_names)  # column by column: `Table.to_pylist` takes 3 x as long
-        columns = [range(self.first, self.end), *(column.to_pylist() for column in self.table.columns)]
+        names = ("sequence", *self.table.column_names)
+        columns = [range(self.first, self.end), *map(to_values, self.table.columns)]
         return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
     @cached_property
@@ -90,15 +93,23 @@ class EventFeed:
         with self._lock:
             return self._chunks[0].first if self._chunks else self.next
 
-    @property
-    def chunks(self) -> list[Chunk]:
+    def to_tables(self) -> list[tuple[int, pa.Table]]:
+        """The events in few tables, each with the sequence number of its first event. `restore` reads them."""
         with self._lock:
-            return list(self._chunks)
+            chunks = list(self._chunks)
+        runs = groupby(chunks, key=lambda chunk: chunk.table.schema)  # they differ if the monitor was created again
+        return [
+            (own[0].first, pa.concat_tables([chunk.table for chunk in own])) for own in (list(run) for _, run in runs)
+        ]
 
     def restore(self, tables: list[tuple[int, pa.Table]], following: int) -> None:
         """Continue from saved events. `following` is the sequence number of the next event."""
         with self._lock:
-            self._chunks = deque(Chunk(first, table) for first, table in tables)
+            self._chunks = deque(
+                Chunk(first + start, table.slice(start, _RESTORED_EVENTS))
+                for first, table in tables
+                for start in range(0, table.num_rows, _RESTORED_EVENTS)
+            )
             self.next = following
 
     def append(self, chunk: Chunk) -> None:

@@ -36,7 +36,7 @@ from vedette.serve.recent_rows import RecentRows
 from vedette.serve.row_log import Body
 from vedette.serve.wall_clock import WallClock
 
-_GROUP_ROWS = 4096  # requests with more rows together are processed one by one
+_GROUP_ROWS = 1 << 15  # of requests that are one step: a step costs as much as 5,000 rows in it
 _MOMENTS = 10_000  # in the log, after which a snapshot is written: they are small, but each is a step
 _AT_ONCE = 1024  # requests that the thread takes from the line
 _log = logging.getLogger(__name__)
@@ -486,7 +486,10 @@ class LiveSet:
         keys = [call.keys or monitor.operator.keys_of(call.batch) for call in group]
         if sum(map(len, keys)) == 1 or len(group) == 1:
             return [[record for record in records if record["key"] in own] for own in keys]
-        owners = {key: place for place, own in enumerate(keys) for key in own}  # the keys of a group are distinct
+        found = {record["key"] for record in records}
+        owners = {
+            key: place for place, own in enumerate(keys) for key in found & own
+        }  # the keys of a group are distinct
         divided: list[list[dict[str, Any]]] = [[] for _ in group]
         for record in records:
             if (place := owners.get(record["key"])) is not None:
