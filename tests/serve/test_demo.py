@@ -17,6 +17,7 @@ from tests.ports import free_port
 from vedette.serve.demo import live_fleet, live_market
 from vedette.serve.demo.live_fleet import LiveFleet
 from vedette.serve.demo.live_market import LiveMarket
+from vedette.serve.demo.live_sea import HEIGHT, WIDTH, LiveSea
 
 
 def test_the_queries_of_the_demo_are_valid_and_distinct():
@@ -49,6 +50,34 @@ def test_trucks_drive_and_prices_stay_near_their_openings():
     assert all(0.7 < tick["price"] / openings[tick["symbol"]] < 1.4 for tick in ticks)
 
 
+def test_vessels_report_when_they_turn_and_are_where_their_last_report_says():
+    sea, last, n_rows = LiveSea(7, 40), {}, []
+    for step in range(400):
+        sea.sail(0.25)
+        now = 1000 + step / 4
+        rows = sea.reports(now)
+        n_rows.append(len(rows))
+        last |= {row["id"]: row for row in rows}
+        for vessel, name in enumerate(sea.names):
+            row = last[name]
+            passed = now - row["time"]
+            assert passed <= 20.25
+            expected = (row["x_low"] + row["x_high"]) / 2 + row["vx"] * passed
+            assert sea._at[vessel][0] == pytest.approx(expected, abs=0.01)
+            assert -1 < sea._at[vessel][0] < WIDTH + 1
+            assert -1 < sea._at[vessel][1] < HEIGHT + 1
+    assert n_rows[0] == 40
+    assert np.mean(n_rows[1:]) < 2
+
+
+def test_the_areas_of_the_sea_are_valid_and_distinct():
+    zones = vd.ZoneSet()
+    for area in LiveSea(7, 5).areas(36):
+        given = dict(area)
+        zones.add(given.pop("id"), **given)
+    assert len(zones) == 36
+
+
 @pytest.mark.full
 def test_the_demo_moves_and_leaves_nothing(tmp_path):
     port = free_port()
@@ -58,14 +87,17 @@ def test_the_demo_moves_and_leaves_nothing(tmp_path):
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
             deadline, sets = time.monotonic() + 60, []
-            while not (len(sets) == 2 and all(each["sequence"] for each in sets)):
+            while not (len(sets) == 3 and all(each["sequence"] for each in sets)):
                 assert time.monotonic() < deadline, sets
                 time.sleep(0.2)
                 try:
                     sets = client.get("/v1/status").json()["sets"]
                 except httpx.TransportError:
                     continue
-            assert sum(each["queries"] for each in sets) == 10_000
+            assert sum(each["queries"] for each in sets) == 10_036
+            sea = client.get("/v1/sets/sea/objects", params={"limit": 1000}).json()
+            assert sea["total"] == 60
+            assert any(each["start"] > sea["time"] for each in sea["pairs"])
             assert len(list(tmp_path.glob("vedette-demo-*"))) == 1
     finally:
         process.terminate()

@@ -29,6 +29,7 @@ from vedette.serve.routes import (
     health,
     keys,
     monitors,
+    objects,
     pipelines,
     queries,
     rows,
@@ -74,7 +75,8 @@ def make_app(registry: Registry, options: ServeOptions) -> FastAPI:
     app.state.service = service
     app.router.routes.extend(rows.ROUTES)
     for module in (
-        health, session, status, sets, queries, zones, monitors, keys, events, deliveries, tools, tokens, pipelines,
+        health, session, status, sets, queries, zones, monitors, keys, objects, events, deliveries, tools, tokens,
+        pipelines,
     ):  # fmt: skip
         app.include_router(module.router)
     app.router.routes.append(WebSocketRoute("/v1/sets/{set}/events/ws", events.follow_by_socket))

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vedette.data.columns import Column, null_column, to_array
-from vedette.data.ids import INTEGER
+from vedette.data.ids import INTEGER, Ids
 from vedette.data.schema import Type
 from vedette.errors import RowError, VedetteError
 from vedette.operators.border.monitor import BorderMonitor
@@ -31,11 +31,7 @@ def list_keys(monitor: BorderMonitor, search: str | None, after: int, limit: int
     """A page of keys with their last rows, in the order in which they appeared. `after`: a place in that order."""
     keys = monitor.keys
     slots = np.flatnonzero(keys.has_row[: len(keys)]).astype(np.int32)
-    slots = slots[np.searchsorted(slots, after, side="right") :]
-    if search and len(slots):
-        texts = keys.keys.to_arrow().take(pa.array(slots)).cast(pa.large_string())
-        slots = slots[pc.match_substring(texts, search, ignore_case=True).to_numpy(zero_copy_only=False)]
-    page = slots[:limit]
+    page, following = choose_page(keys.keys, slots, search, after, limit)
     names = list(keys.columns)
     columns = read_fields(monitor, page, [*names, monitor.options.time])
     times, own = columns[monitor.options.time], keys.keys.at(page)
@@ -43,9 +39,21 @@ def list_keys(monitor: BorderMonitor, search: str | None, after: int, limit: int
     records = zip(own, times, rows or [{}] * len(own), strict=True)
     return {
         "keys": [{"key": key, "time": time, "row": row} for key, time, row in records],
-        "next": int(page[-1]) if len(slots) > limit else None,
+        "next": following,
         "total": monitor.n_keys,
     }
+
+
+def choose_page(
+    ids: Ids, slots: NDArray[np.int32], search: str | None, after: int, limit: int
+) -> tuple[NDArray[np.int32], int | None]:
+    """The slots of a page, of those that ascend in `slots`, and the cursor of the next page: None after the last."""
+    slots = slots[np.searchsorted(slots, after, side="right") :]
+    if search and len(slots):
+        texts = ids.to_arrow().take(pa.array(slots)).cast(pa.large_string())
+        slots = slots[pc.match_substring(texts, search, ignore_case=True).to_numpy(zero_copy_only=False)]
+    page = slots[:limit]
+    return page, int(page[-1]) if len(slots) > limit else None
 
 
 def read_fields(monitor: BorderMonitor, slots: NDArray[np.int32], names: Sequence[str]) -> dict[str, list[Any]]:

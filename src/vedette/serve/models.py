@@ -443,6 +443,52 @@ class RecentValues(BaseModel):
     ranges: list[list[float | None]] | None = Field(description="of the query: [low, high], null for no bound")
 
 
+class MovingZone(BaseModel):
+    """A rectangle, or a box if there is a z."""
+
+    id: str | int
+    x_low: float
+    x_high: float
+    y_low: float
+    y_high: float
+    z_low: float | None = None
+    z_high: float | None = None
+
+
+class MovingObject(MovingZone):
+    """An object with its last motion: the sides at `time`, and their speeds."""
+
+    time: float = Field(description="of the motion")
+    until: float | None = Field(description="the deadline, up to which pairs are known; null: none")
+    vx_low: float
+    vx_high: float
+    vy_low: float
+    vy_high: float
+    vz_low: float | None = None
+    vz_high: float | None = None
+
+
+class MovingPair(BaseModel):
+    """An object and a zone, and from when until when they intersect."""
+
+    a: str | int = Field(description="the object")
+    b: str | int = Field(description="the zone")
+    start: float
+    end: float
+    ends: bool = Field(description="false: `end` is only the deadline of the object")
+
+
+class ObjectPage(BaseModel):
+    time: float | None = Field(description="that the monitor has reached; null before the first row")
+    interval: float = Field(description="max_update_interval, in the unit of times")
+    objects: list[MovingObject]
+    pairs: list[MovingPair] = Field(description="of these objects, by start")
+    zones: list[MovingZone] = Field(description="of these pairs")
+    more_pairs: int = Field(description="pairs of these objects that are not listed, because they start later")
+    next: int | None = Field(description="send it as `after` for the next page; null on the last page")
+    total: int = Field(description="objects of the monitor")
+
+
 class ZoneCollection(BaseModel):
     """GeoJSON."""
 

@@ -128,7 +128,7 @@ def _run_demo(options: dict[str, Any], show: Callable[[str], None], log_requests
     from vedette.serve.options import ServeOptions
     from vedette.serve.server import serve
 
-    typer.echo("demo: making a market with 6,000 alerts and a fleet with 4,000 zones; stop it with Ctrl+C")
+    typer.echo("demo: making a market with 6,000 alerts, a fleet with 4,000 zones, and vessels; stop it with Ctrl+C")
     configure_logs("warning", requests=log_requests)
     with open_demo() as demo:
         opened = open_registry(demo.registry, create=True)

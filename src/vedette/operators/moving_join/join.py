@@ -115,11 +115,20 @@ class IntersectionJoin:
     def upcoming(self) -> tuple[Meetings, NDArray[np.bool_]]:
         """All pairs, and whether each really ends at its end, which may also be only the deadline of an object."""
         pairs = self._updated_calendar().all()
+        return pairs, self._end_so(pairs)
+
+    def pairs_of(self, slots: NDArray[np.int32]) -> tuple[Meetings, NDArray[np.bool_]]:
+        """As `upcoming`, of some objects of a. Stored pairs are not needed."""
+        pairs = self.a.meet(self.b, slots, self.now)
+        return pairs, self._end_so(pairs)
+
+    def _end_so(self, pairs: Meetings) -> NDArray[np.bool_]:
         covers = []
         for of, slots in ((self.a, pairs.a), (self.b, pairs.b)):
-            ends = of.rows[: len(of.ids), UNTIL]
-            covers.append(np.where(vanishing_times(of.rows[: len(of.ids)]) <= ends, np.inf, ends)[slots])
-        return pairs, pairs.ends < np.minimum(*covers)
+            rows = of.rows[slots]
+            covers.append(np.where(vanishing_times(rows) <= rows[:, UNTIL], np.inf, rows[:, UNTIL]))
+        ends_so: NDArray[np.bool_] = pairs.ends < np.minimum(*covers)
+        return ends_so
 
     def traffic(self) -> Traffic:
         """What the cost of an update interval depends on, measured so far and on a sample of the objects."""

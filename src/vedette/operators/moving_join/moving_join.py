@@ -271,6 +271,15 @@ class MovingJoin:
         events = to_event_table(times[order], order < len(enters), chosen, *join.sets)
         return self._with_columns(events, join, (chosen.a, chosen.b), advice)
 
+    def pairs_of(self, slots: NDArray[np.int32], max_bytes: int) -> tuple[Meetings, NDArray[np.bool_]]:
+        """The pairs of some objects of a, by slot, and whether each really ends at its end. There is a time.
+
+        The cost is that of these objects, and no pairs are stored. Raises AnswerError if they exceed `max_bytes`.
+        """
+        assert self.join is not None
+        with self._refusing("ask for fewer objects", max_bytes):
+            return self.join.pairs_of(slots)
+
     def overdue(self, at: Any = None) -> pa.Table:
         """The objects that should have updated before a time, now or later: columns set, id and deadline.
 

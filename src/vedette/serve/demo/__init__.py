@@ -1,1 +1,1 @@
-"""The demo of the service, `vedette serve --demo`: a market and a fleet that move, with ten thousand queries."""
+"""The demo of the service, `vedette serve --demo`: a market, a fleet and vessels, with ten thousand queries."""

@@ -13,9 +13,11 @@ from vedette.registry.registry import Registry
 from vedette.serve.demo import live_fleet, live_market
 from vedette.serve.demo.live_fleet import LiveFleet
 from vedette.serve.demo.live_market import LiveMarket
+from vedette.serve.demo.live_sea import LiveSea
 from vedette.serve.demo.simulator import Simulator
 
 N_ALERTS, N_ZONES, N_TRUCKS = 6_000, 4_000, 240
+N_AREAS, N_VESSELS = 36, 60
 _SEED = 7
 
 
@@ -26,6 +28,7 @@ class Demo:
     folder: Path
     market: LiveMarket = field(default_factory=lambda: LiveMarket(_SEED))
     fleet: LiveFleet = field(default_factory=lambda: LiveFleet(_SEED, N_TRUCKS))
+    sea: LiveSea = field(default_factory=lambda: LiveSea(_SEED, N_VESSELS))
     _simulator: Simulator | None = None
 
     @property
@@ -39,20 +42,21 @@ class Demo:
     def fill(self, registry: Registry) -> None:
         """Create the sets with their queries."""
         sets = {
-            "market": (live_market.SCHEMA, self.market.alerts(N_ALERTS)),
-            "fleet": (live_fleet.SCHEMA, self.fleet.zones(N_ZONES)),
+            "market": ("border", live_market.SCHEMA, self.market.alerts(N_ALERTS)),
+            "fleet": ("border", live_fleet.SCHEMA, self.fleet.zones(N_ZONES)),
+            "sea": ("moving join", None, self.sea.areas(N_AREAS)),
         }
-        for name, (schema, queries) in sets.items():
-            registry.create(name, "border", schema)
+        for name, (kind, schema, queries) in sets.items():
+            registry.create(name, kind, schema)
             change = registry.change(name, author="demo")
             for query in queries:
                 given = dict(query)
-                change.add(given.pop("id"), given.pop("where"), **given)
+                change.add(given.pop("id"), given.pop("where", None), **given)
             change.commit()
 
     def start(self, address: str) -> None:
         """Begin to send rows to the service at this address."""
-        self._simulator = Simulator(address, self.market, self.fleet)
+        self._simulator = Simulator(address, self.market, self.fleet, self.sea)
         self._simulator.start()
 
     def stop(self) -> None:

@@ -2,7 +2,7 @@
 
 import { h } from "./element.js";
 import { follow } from "./events.js";
-import { moment } from "./format.js";
+import { moment, plain, rowTime } from "./format.js";
 import { hrefOf } from "./router.js";
 
 const MOST = 100;
@@ -36,6 +36,7 @@ export class EventList {
   }
 
   line(set, event) {
+    if (event.key === undefined) return this.pairLine(set, event);
     return h("li", { class: "fresh" },
       h("time", { datetime: event.time }, moment(event.time)),
       h("span", { class: `mark ${event.event}` }, event.event),
@@ -43,5 +44,17 @@ export class EventList {
         h("a", { href: hrefOf(["sets", set, "queries", String(event.query)]) }, String(event.query))),
       this.withSet && h("a", { class: "muted small", href: hrefOf(["sets", set]) }, set),
       h("a", { class: "small", href: hrefOf(["why"], { set, query: event.query, key: event.key }), "aria-label": `Why did ${event.key} ${event.event} ${event.query}?` }, "Why?"));
+  }
+
+  /** An event of a join: a pair of an object and a zone, or of rows. */
+  pairLine(set, { sequence, sign, query, a, b, start, end, ...rest }) {
+    const type = sign === undefined ? "pair" : sign > 0 ? "emit" : "retract";
+    const link = (id) => h("a", { href: hrefOf(["sets", set, "queries", String(id)]) }, String(id));
+    const given = Object.entries(rest).filter(([, value]) => value !== null).map(([name, value]) => `${name} ${plain(value)}`);
+    return h("li", { class: "fresh", "data-sequence": sequence },
+      h("span", { class: `mark ${type === "retract" ? "warn" : "good"}` }, type),
+      a === undefined ? link(query) : h("span", {}, h("strong", {}, String(a)), " meets ", link(b), ` from ${rowTime(start)} until ${rowTime(end)}`),
+      given.length > 0 && h("span", { class: "muted small" }, given.join(", ")),
+      this.withSet && h("a", { class: "muted small", href: hrefOf(["sets", set]) }, set));
   }
 }

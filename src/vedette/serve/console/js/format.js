@@ -20,6 +20,11 @@ export function moment(text) {
   return isToday ? clock : `${time.toLocaleDateString("sv")} ${clock}`;
 }
 
+const SECONDS_SINCE_1970 = 1e9; // numbers above are such times
+
+/** A time that is a number, as rows of moving objects have it: seconds since 1970, or any other. */
+export const rowTime = (time) => (time > SECONDS_SINCE_1970 ? moment(1000 * time) : number(Math.round(10 * time) / 10));
+
 /** A word with its number: 1 set, 2 sets, 2 queries. */
 export function plural(n, one, many = `${one}s`) {
   return `${count(n)} ${n === 1 ? one : many}`;

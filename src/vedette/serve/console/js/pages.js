@@ -13,5 +13,6 @@ export const PAGES = [
   { path: "deliveries", title: "Deliveries", label: "Deliveries", role: "admin", load: () => import("./pages/deliveries.js") },
   { path: "tokens", title: "Tokens", label: "Tokens", role: "admin", load: () => import("./pages/tokens.js") },
   { path: "map", title: "Map", label: "Map", wide: true, load: () => import("./pages/map.js") },
+  { path: "moving", title: "Moving objects", label: "Moving objects", wide: true, load: () => import("./pages/moving.js") },
   { path: "values", title: "Values", label: "Values", load: () => import("./pages/values.js") },
 ];

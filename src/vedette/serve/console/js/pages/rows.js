@@ -22,13 +22,16 @@ export async function show({ main, params, signal, session }) {
   const monitor = state?.monitored ? await getIfAny(setPath(set.name, "monitor"), {}, signal) : null;
   const parts = [];
   if (set.kind === "border" && !monitor) parts.push(may(session, "admin") ? newMonitor(set) : h("p", { class: "notice warn" }, "The set has no monitor yet. An admin can start one."));
-  if (set.kind === "match" || monitor) parts.push(sender(set, monitor, session));
+  if (set.kind === "match" || (set.kind === "border" && monitor)) parts.push(sender(set, monitor, session));
   if (monitor) {
     const events = new EventList();
     events.follow(set.name, signal, { after: Math.max(0, (state.sequence ?? 0) - 50) });
     parts.push(h("section", { class: "card", "aria-label": "Events" }, h("h2", {}, "Events"), events.element), options(set, monitor, session));
   }
-  if (set.kind.includes("join")) parts.push(h("p", { class: "notice" }, `Rows of a ${set.kind} are sent by programs or pipelines.`));
+  if (set.kind.includes("join")) {
+    const moving = set.kind === "moving join" && monitor && h("a", { href: hrefOf(["moving"], { set: set.name }) }, "See where its objects go.");
+    parts.unshift(h("p", { class: "notice" }, `Rows of a ${set.kind} are sent by programs or pipelines. `, moving));
+  }
   put(main, setHeader(set, "Rows and events", session), parts);
 }
 
