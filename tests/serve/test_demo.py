@@ -105,6 +105,20 @@ def test_the_demo_moves_and_leaves_nothing(tmp_path):
     assert list(tmp_path.glob("vedette-demo-*")) == []
 
 
+@pytest.mark.full
+def test_a_demo_that_is_stopped_before_it_serves_leaves_nothing(tmp_path):
+    command = [sys.executable, "-c", "from vedette.cli import main; main()", "serve", "--demo", "--no-open"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    process = subprocess.Popen([*command, "--port", str(free_port())], env=environment, cwd=tmp_path)
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("vedette-demo-*/demo.db")):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.terminate()
+    assert process.wait(60) == 0
+    assert list(tmp_path.glob("vedette-demo-*")) == []
+
+
 @pytest.mark.parametrize("option", ["--registry", "--state"])
 def test_the_demo_keeps_nothing_elsewhere(option, monkeypatch, capsys):
     from vedette.cli import main

@@ -45,6 +45,20 @@ def test_refusals_have_the_policy_too(client):
     assert "content-security-policy" in client.get("/", headers={"host": "evil.example"}).headers
 
 
+@pytest.mark.parametrize(("method", "path"), [("GET", "/v1/sets"), ("POST", "/v1/sets/alerts/rows")])
+def test_a_request_that_fails_has_the_policy_too(alerts, monkeypatch, method, path):
+    def fail(*given):
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(alerts.service.registry, "sets", fail)
+    monkeypatch.setattr(alerts.service.live["alerts"], "accept", fail)
+    answer = alerts.request(method, path, json={})
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "internal")
+    assert answer.headers["content-security-policy"].startswith("default-src 'self'")
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
 def test_scripts_never_read_data_as_html_or_code(script):
     text = script.read_text()

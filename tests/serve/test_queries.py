@@ -10,6 +10,7 @@ import pytest
 from serve.conftest import LINES, SCHEMA
 
 import vedette as vd
+from vedette.registry.tokens import create_token
 from vedette.serve.routes import queries
 
 
@@ -207,6 +208,32 @@ def test_why_explain_and_backtest_answer(alerts):
         headers={"content-type": "text/csv"},
     ).json()  # fmt: skip
     assert (one["change"], one["matches_before"], one["matches_after"]) == (True, 1, 0)
+
+
+def test_a_backtest_over_recent_rows_is_one_over_the_same_rows_in_a_body(alerts):
+    prices = [41, 39, 42, 38, 12]
+    rows = [{"symbol": "IBM", "price": price, "ts": f"2026-03-02T14:0{i}:00Z"} for i, price in enumerate(prices)]
+    assert alerts.post("/v1/sets/alerts/rows", json=rows[:2]).status_code == 200
+    lines = "\n".join(map(json.dumps, rows[2:]))
+    assert alerts.post("/v1/sets/alerts/rows", content=lines, headers=LINES).status_code == 200
+    query = {"time": "ts", "key": "symbol", "where": "price < 40"}
+
+    sent = alerts.post("/v1/sets/alerts/backtest", params=query, json=rows)
+    recent = alerts.post("/v1/sets/alerts/backtest", params={**query, "recent": True})
+    assert recent.status_code == 200, recent.text
+    assert (recent.json(), recent.json()["rows"]) == (sent.json(), 5)
+    assert recent.json()["events"] == 3
+
+
+def test_recent_rows_are_those_of_a_border_monitor_and_for_all_owners(alerts, registry):
+    path = "/v1/sets/alerts/backtest?time=ts&recent=true&where=price<1"
+    alerts.post("/v1/sets", json={"name": "plain", "schema": "price double, ts timestamp"})
+    alerts.post("/v1/sets", json={"name": "idle", "kind": "border", "schema": "price double, ts timestamp"})
+    codes = [alerts.post(path.replace("alerts", name)).json()["error"]["code"] for name in ("plain", "idle")]
+    assert codes == ["other_kind", "no_monitor"]
+    _, text = create_token(registry.database, "ann", "read", owner="ann")
+    alerts.run(alerts.service.poll())
+    assert alerts.post(path, headers={"authorization": f"Bearer {text}"}).status_code == 403
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgres"])

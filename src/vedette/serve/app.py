@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -22,6 +23,7 @@ from vedette.registry.registry import Registry
 from vedette.serve.gate import Gate
 from vedette.serve.json_answers import JsonAnswer
 from vedette.serve.options import ServeOptions
+from vedette.serve.page_headers import PageHeaders
 from vedette.serve.problems import Problem, problem_of
 from vedette.serve.routes import (
     deliveries,
@@ -85,9 +87,10 @@ def make_app(registry: Registry, options: ServeOptions) -> FastAPI:
     app.add_exception_handler(VedetteError, _answer_error)
     app.add_exception_handler(HTTPException, _answer_problem)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
-    app.add_exception_handler(Exception, _answer_failure)
+    answer_failure = partial(_answer_failure, PageHeaders(options.tiles))
+    app.add_exception_handler(Exception, answer_failure)
     app.add_middleware(Gate, service=service)
-    app.answer_rows = ServerErrorMiddleware(Gate(rows.Rows(service), service), _answer_failure)
+    app.answer_rows = ServerErrorMiddleware(Gate(rows.Rows(service), service), answer_failure)
     app.openapi = lambda: _describe(app)  # type: ignore[method-assign]
     return app
 
@@ -116,10 +119,11 @@ async def _answer_invalid(request: Request, error: Exception) -> Response:
     return Problem(422, "invalid_body", f"{place}: {first['msg']}", field=place).to_response()
 
 
-async def _answer_failure(request: Request, error: Exception) -> Response:
+async def _answer_failure(headers: PageHeaders, request: Request, error: Exception) -> Response:
+    """The answer to a request that has failed. It does not pass the gate, so it has its headers from here."""
     _log.error("a request failed", exc_info=error)
     content = {"error": {"code": "internal", "message": "the service has failed; its log says why"}}
-    return JsonAnswer(content, 500)
+    return JsonAnswer(content, 500, {name.decode(): value.decode() for name, value in headers.of_sessions})
 
 
 def _describe(app: FastAPI) -> dict[str, Any]:

@@ -129,6 +129,19 @@ def test_many_queries_are_listed_by_pages_and_found(server, api, open_page):
     assert shown() == [f"q{each:04}" for each in range(3, 120, 7)]
 
 
+def test_a_condition_is_tested_over_the_last_rows_that_were_accepted(server, api, open_page):
+    make_alerts(api, "lately")
+    for place, price in enumerate((10, 30, 15, 40)):
+        row = {"symbol": "SAP", "price": price, "ts": f"2026-03-02T14:0{place}:00Z"}
+        assert api.post("/v1/sets/lately/rows", json=row).status_code == 200
+    page = open_page(server).open("backtest?set=lately")
+    page.get_by_label("Condition").fill("price > 25")
+    page.get_by_label("Rows", exact=True).select_option(label="The last rows that the service has accepted")
+    click(page, "Run backtest")
+    page.get_by_role("img", name="By day: rows that match 2, notifications 2").wait_for()
+    assert page.locator(".tile dd").first.inner_text() == "4"
+
+
 def test_a_condition_is_tested_over_a_file_and_added(server, api, open_page, tmp_path):
     api.post("/v1/sets", json={"name": "past", "kind": "border", "schema": TICKS})
     rows = tmp_path / "rows.csv"
@@ -139,7 +152,7 @@ def test_a_condition_is_tested_over_a_file_and_added(server, api, open_page, tmp
     )  # fmt: skip
     page = open_page(server).open("backtest?set=past")
     page.get_by_label("Condition").fill("price < 34")
-    page.get_by_label("Rows from a file").set_input_files(rows)
+    page.get_by_label("File").set_input_files(rows)
     click(page, "Run backtest")
     page.get_by_role("img", name="By day").wait_for()
     expected = sum(price < 34 for _, price in days)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,7 +68,8 @@ class Demo:
 
 @contextmanager
 def open_demo() -> Iterator[Demo]:
-    """A demo in a private folder, which is removed at the end."""
+    """A demo in a private folder, which is removed at the end, also if SIGTERM ends the process before it serves."""
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     folder = Path(tempfile.mkdtemp(prefix="vedette-demo-"))
     demo = Demo(folder)
     try:
@@ -74,3 +77,4 @@ def open_demo() -> Iterator[Demo]:
     finally:
         demo.stop()
         shutil.rmtree(folder, ignore_errors=True)
+        signal.signal(signal.SIGTERM, before)

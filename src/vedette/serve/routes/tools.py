@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -107,8 +107,8 @@ async def why(context: InContext, name: SetName, body: WhyBody) -> JsonAnswer:
     responses={200: {"description": "Totals, days and queries"}, **refusals(400, 404, 409, 415, 422)},
     openapi_extra={
         "requestBody": {
-            "required": True,
-            "description": "The history, in time order.",
+            "required": False,
+            "description": "The history, in time order; none with `recent`.",
             "content": {
                 media_type: {"schema": {"type": "string", "format": "binary"}}
                 for media_type in (
@@ -126,11 +126,14 @@ async def run_backtest(
     key: Annotated[str | None, Query(description="the column with the key of events")] = None,
     where: Annotated[str | None, Query(description="a query to test; by default those of the set")] = None,
     against: Annotated[str | None, Query(description="another text that `where` is compared with")] = None,
+    recent: Annotated[
+        bool, Query(description="over the last rows that the service has accepted since its start: 16 MiB of bodies")
+    ] = False,
     cooldown: str | None = None,
     dwell: str | None = None,
     expire_after: str | None = None,
 ) -> JsonAnswer:
-    """What a query, or those of the set, would have done over the rows of the body."""
+    """What a query, or those of the set, would have done over the rows of the body, or over recent rows."""
     info = await context.find(name, READ)
     if "" not in info.schema:
         raise Problem(409, "other_kind", f"set {name!r} is of kind {info.kind}; a backtest needs match or border")
@@ -138,9 +141,7 @@ async def run_backtest(
         raise Problem(403, "forbidden", "the token is confined to an owner; give a text in `where`")
     if against is not None and where is None:
         raise QueryError("needs `where`, the text that it is compared with", option="against")
-    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    form = None if content_type == _CSV else form_of(content_type)
-    body = await request.body()
+    read = await (_read_recent(context, info) if recent else _read_body(context, info, request))
 
     def run() -> dict[str, Any]:
         sets = [_query_set(info, text) for text in (where, against) if text is not None]
@@ -150,14 +151,31 @@ async def run_backtest(
         given = {"cooldown": cooldown, "dwell": dwell, "expire_after": expire_after}
         options = {option: number_or_duration(value) for option, value in given.items() if value is not None}
         against_set = sets[1] if len(sets) > 1 else None
-        rows_of = _rows_of(context, info)
         with tempfile.TemporaryDirectory(prefix="vedette-backtest-") as folder:
-            rows = (
-                _read_csv(Path(folder), body, sets[0]) if form is None else rows_of.to_table(rows_of.read(form, body))
-            )
+            rows = read(Path(folder), sets[0])
             return backtest(sets[0], rows, time=time, key=key, against=against_set, **options).to_dict()
 
     return JsonAnswer(await run_in_threadpool(run))
+
+
+async def _read_body(context: Context, info: SetInfo, request: Request) -> Callable[[Path, QuerySet], Any]:
+    """How the rows of the body are read, once there is a folder for a file, and a set that says its fields."""
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    form = None if content_type == _CSV else form_of(content_type)
+    body, rows_of = await request.body(), _rows_of(context, info)
+    if form is None:
+        return lambda folder, queries: _read_csv(folder, body, queries)
+    return lambda folder, queries: rows_of.to_table(rows_of.read(form, body))
+
+
+async def _read_recent(context: Context, info: SetInfo) -> Callable[[Path, QuerySet], Any]:
+    """How the last rows are read that the monitor has accepted."""
+    context.caller.need_all_owners(READ, info.name)
+    if info.kind != BORDER:
+        raise Problem(409, "other_kind", f"set {info.name!r} is of kind {info.kind}; recent rows need kind border")
+    live, rows_of = await context.service.open(info.name), _rows_of(context, info)
+    await live.call(live.need_monitor)
+    return lambda folder, queries: live.recent.tables(rows_of)
 
 
 def _rows_of(context: Context, info: SetInfo) -> RowsOf:

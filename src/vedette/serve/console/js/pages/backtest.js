@@ -42,6 +42,11 @@ function form(set, text, session) {
   const options = ["cooldown", "dwell", "expire_after"].map((name) => [name, textInput({})]);
   const file = h("input", { type: "file", accept: TYPES.map(([end]) => end).join(",") });
   const pasted = h("textarea", { rows: 5, spellcheck: "false", placeholder: '{"symbol": "IBM", "price": 39.5, "ts": "2026-03-02T14:00:00Z"}' });
+  const sources = [["file", "A file"], ["pasted", "Pasted"], ...(set.kind === "border" && !session.owner ? [["recent", "The last rows that the service has accepted"]] : [])];
+  const source = choice(sources, "file");
+  const places = { file: field("File", file, { hint: "CSV, JSON, JSON lines or an Arrow stream, in time order" }), pasted: field("Rows as JSON lines", pasted), recent: h("p", { class: "muted small" }, "Those since its start, up to 16 MiB. The set needs a monitor.") };
+  const given = h("div", {}, places.file);
+  source.addEventListener("change", () => put(given, places[source.value]));
   const line = messageLine();
   const result = h("div", { class: "stack", "aria-live": "polite" });
 
@@ -49,13 +54,13 @@ function form(set, text, session) {
     event.preventDefault();
     line.tell("");
     try {
-      const { type, data } = await rows(file, pasted);
-      const given = Object.fromEntries(options.map(([name, input]) => [name, input.value]));
+      const { type, data } = source.value === "recent" ? { type: "application/json" } : rows(source.value, file, pasted);
+      const asked = Object.fromEntries(options.map(([name, input]) => [name, input.value]));
       const found = await request("POST", setPath(set.name, "backtest"), {
-        query: { where: editor.value, time: time.value, key: key.value, ...given }, headers: { "Content-Type": type }, body: data,
+        query: { where: editor.value, time: time.value, key: key.value, recent: source.value === "recent" || undefined, ...asked }, headers: { "Content-Type": type }, body: data,
       });
       put(result, report(found), may(session, "write") && h("div", { class: "row" }, h("button", { type: "button", class: "main", on: {
-        click: () => openQueryForm(set, { where: editor.value, ...(set.kind === "border" ? given : {}) }, (id) => go(["sets", set.name, "queries", String(id)])),
+        click: () => openQueryForm(set, { where: editor.value, ...(set.kind === "border" ? asked : {}) }, (id) => go(["sets", set.name, "queries", String(id)])),
       } }, "Add it")));
     } catch (error) {
       line.tell(error.message);
@@ -64,18 +69,17 @@ function form(set, text, session) {
   }
 
   return h("form", { class: "stack", on: { submit: run } }, editor.element,
-    h("div", { class: "fields" }, field("Rows from a file", file, { hint: "CSV, JSON, JSON lines or an Arrow stream, in time order" }), field("Time", time), field("Key", key)),
+    h("div", { class: "fields" }, field("Rows", source), field("Time", time), field("Key", key)), given,
     h("details", {}, h("summary", {}, "Options of reports"),
       h("div", { class: "fields" }, options.map(([name, input]) => field(name[0].toUpperCase() + name.slice(1).replace("_", " "), input)))),
-    h("details", {}, h("summary", {}, "Or paste rows"), field("Rows as JSON lines", pasted)),
     line, h("div", { class: "row" }, h("button", { class: "main", type: "submit" }, "Run backtest")), result);
 }
 
-async function rows(file, pasted) {
-  const chosen = file.files[0];
-  if (chosen) return { type: TYPES.find(([end]) => chosen.name.toLowerCase().endsWith(end))?.[1] ?? "application/x-ndjson", data: chosen };
-  const text = pasted.value.trim();
-  if (!text) throw new Error("Choose a file with rows, or paste some.");
+function rows(source, file, pasted) {
+  const [chosen, text] = [file.files[0], pasted.value.trim()];
+  if (source === "file" && !chosen) throw new Error("Choose a file with rows.");
+  if (source === "pasted" && !text) throw new Error("Paste some rows.");
+  if (source === "file") return { type: TYPES.find(([end]) => chosen.name.toLowerCase().endsWith(end))?.[1] ?? "application/x-ndjson", data: chosen };
   return { type: text.startsWith("[") ? "application/json" : "application/x-ndjson", data: text };
 }
 
