@@ -22,6 +22,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
+    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     TomlConfigSettingsSource,
@@ -34,6 +35,10 @@ _FILE_VARIABLE = "VEDETTE_SETTINGS"
 # Kubernetes sets such variables for a service named vedette.
 _OF_KUBERNETES = re.compile(r"VEDETTE_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_\w+)?)")
 _Positive = Annotated[int, Field(ge=1)]
+_RULES = {
+    "string_type": "it must be a string",
+    "dict_type": "it must be a table of the settings file: [serve], with one limit a line",
+}
 _log = logging.getLogger(__name__)
 
 
@@ -87,7 +92,11 @@ class Settings(BaseSettings):
     max_nesting: int = _limit(100, "the condition nests {} levels deep", at_most=100)
     max_boxes: int = _limit(200_000, "the condition makes {} boxes")
     max_polygon_vertices: int = _limit(100_000, "the polygons have {} vertices")
+    max_residual_cost: int = _limit(500_000, "the part of the condition that no index answers has {} operations")
     max_queries: int = _limit(100_000_000, "the set would have {} queries", at_most=2_000_000_000)
+
+    # Limits of `vedette serve`, checked there. A table of the file; the environment cannot give it.
+    serve: Annotated[dict[str, Any], NoDecode] = {}
 
     @classmethod
     def settings_customise_sources(
@@ -168,5 +177,5 @@ def _describe(error: ValidationError) -> str:
     elif first["type"] == "value_error":
         rule = str(context["error"])
     else:
-        rule = "it must be a string" if first["type"] == "string_type" else "it must be an integer of at least 1"
+        rule = _RULES.get(first["type"], "it must be an integer of at least 1")
     return f"setting {name!r} is {shown(first['input'])}; {rule}"

@@ -311,9 +311,8 @@ def test_a_restore_is_within_the_limit_on_queries(alerts, token):
     alerts.delete("/v1/sets/alerts/queries/n1", headers=writer)
     alerts.post("/v1/sets/alerts/queries", json=new[1], headers=writer)
 
-    for path in ("/v1/sets/alerts/queries/n1/restore", "/v1/sets/alerts/restore"):
-        refused = alerts.post(path, json={"version": 3}, headers=writer)
-        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_queries")
+    refused = alerts.post("/v1/sets/alerts/queries/n1/restore", json={"version": 3}, headers=writer)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_queries")
     assert alerts.post("/v1/sets/alerts/queries/n2/restore", json={"version": 5}, headers=writer).status_code == 200
 
 
@@ -385,7 +384,7 @@ def test_limits_are_refused_with_a_sentence(open_client):
     many = client.post(MATCH, json=[{"price": 1}] * 4)
     assert (many.status_code, many.json()["error"]["code"]) == (413, "too_many_rows")
     long = client.post("/v1/sets/alerts/queries", json={"id": "x", "where": "price > 1" + " " * 50})
-    assert "the limit is 50 (--max-text-length)" in long.json()["error"]["message"]
+    assert "the text has 59 characters; the limit is 50 (setting max_text_length)" in long.json()["error"]["message"]
     client.service.n_streams = 1
     assert client.get("/v1/sets/alerts/events").status_code == 429
     client.service.n_streams = 0
@@ -426,6 +425,8 @@ def test_rates_are_by_caller_and_refill():
     rates = Rates(10)
     rates.take("a", 20, now=0.0)
     rates.take("b", 20, now=0.0)
+    rates.take("c", 40, own=20, now=0.0)
+    rates.take("d", 999, own=0, now=0.0)
     with pytest.raises(Problem, match="wait 1 s"):
         rates.take("a", 5, now=0.0)
     rates.take("a", 5, now=0.5)

@@ -26,7 +26,7 @@ from vedette.language.folding import fold_literals
 from vedette.language.function_table import FUNCTIONS
 from vedette.language.geofences import POLYGON_TESTS, is_fence
 from vedette.language.leaves import Leaf, pattern_slot
-from vedette.language.limits import check_skeleton, check_vertices, find_too_long
+from vedette.language.limits import check_cost, check_skeleton, check_vertices, find_too_long
 from vedette.language.links import Link, with_links
 from vedette.language.literals import BadLiteralError, Kind, SlotError, check_numbers, kinds_of, read_strings, size_of
 from vedette.language.mistakes import hint_for_literal
@@ -341,6 +341,8 @@ def _compile_group(
         queries = np.array(shape.indices, np.int64)
         apart = _group_by_streams([plan.conjuncts[i] for i in sorted(loose)], schema)
         rests = [_residual(conjuncts, leaf, queries, time_zone) for conjuncts in apart]
+        if limits is not None:
+            check_cost([rest.expression for rest in rests], limits)
         _try_out(rests, plan.links, time_zone)
     except NeedsSizesError:
         for part in _groups(shape, slots, sized=True):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from vedette.errors import QueryError
+from vedette.language.expressions import Typed
 from vedette.language.literals import SlotError
 from vedette.settings import Settings
 
@@ -14,6 +15,7 @@ _LIST_OR_PARENTHESIS = re.compile(r"\bin\s*+\(|[(),]", re.IGNORECASE)
 _OPERATOR = r">>>|<<|>>|<=>|<>|<=|>=|==|!=|\|\||[+*/%<>=&|^~]|-(?!\s*+\0)|\b(?:in|like|between|is|when|div)\b"
 _CALL = r"(?!\b(?:and|or|not|in|case|when|then|else)\b)\b\w++(?=\s*+\()"
 _TERM = re.compile(rf"{_OPERATOR}|{_CALL}", re.IGNORECASE)
+_LEAVES = ("field", "slot")
 _LINK = re.compile(r"\b(?:and|or|between)\b", re.IGNORECASE)
 
 
@@ -80,3 +82,8 @@ def check_vertices(polygons: Sequence[Sequence[str]], slots: Sequence[int], limi
             limits.check("max_polygon_vertices", sum(counts))
         except QueryError as error:
             raise SlotError(error.reason, slots[counts.index(max(counts))], position) from None
+
+
+def check_cost(residuals: Sequence[Typed], limits: Settings) -> None:
+    """Refuse conditions whose residuals are too long: their operations are made for each candidate row."""
+    limits.check("max_residual_cost", sum(node.op not in _LEAVES for each in residuals for node in each.walk()))

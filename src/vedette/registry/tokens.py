@@ -26,7 +26,9 @@ from vedette.registry.store.values import is_text
 READ, WRITE, ADMIN = ROLES = ("read", "write", "admin")  # each includes those before it
 _PREFIX = "vdt"
 # What is shown of a token.
-COLUMNS = ("id", "name", "role", "sets", "owner", "max_queries", "created_at", "expires_at", "revoked_at")
+COLUMNS = (
+    "id", "name", "role", "sets", "owner", "max_queries", "rows_per_second", "created_at", "expires_at", "revoked_at"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Token:
     sets: tuple[str, ...] | None  # the sets that it is confined to; None: all
     owner: str | None  # whose queries it is confined to; None: all
     max_queries: int | None  # active queries of each set that it may have added
+    rows_per_second: int | None  # that it may send; 0: no limit; None: that of the service
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
@@ -49,7 +52,7 @@ class Token:
         """From a row of the table."""
         times = {name: as_datetime(row[name]) for name in ("created_at", "expires_at", "revoked_at")}
         sets = None if row["sets"] is None else tuple(json.loads(row["sets"]))
-        names = ("id", "name", "role", "owner", "max_queries", "digest")
+        names = ("id", "name", "role", "owner", "max_queries", "rows_per_second", "digest")
         return cls(**{name: row[name] for name in names}, sets=sets, **times)
 
     def to_record(self) -> dict[str, Any]:
@@ -73,6 +76,7 @@ def create_token(
     sets: Sequence[str] | None = None,
     owner: str | None = None,
     max_queries: int | None = None,
+    rows_per_second: int | None = None,
     expires_at: Any = None,
     ttl: Any = None,
 ) -> tuple[Token, str]:
@@ -88,8 +92,9 @@ def create_token(
         _check_text(each, "sets")
     if owner is not None:
         _check_text(owner, "owner")
-    if max_queries is not None and max_queries < 0:
-        raise RegistryError(f"must be at least 0; got {max_queries}", option="max_queries")
+    for option, value in (("max_queries", max_queries), ("rows_per_second", rows_per_second)):
+        if value is not None and not 0 <= value < 2**63:
+            raise RegistryError(f"must be a whole number of 0 to {2**63 - 1:,}; got {value:,}", option=option)
     ends = read_expiry(expires_at, ttl)
     token_id = secrets.token_hex(6)
     text = f"{_PREFIX}_{token_id}_{secrets.token_urlsafe(32)}"
@@ -104,6 +109,7 @@ def create_token(
             "sets": None if sets is None else json.dumps(list(sets)),
             "owner": owner,
             "max_queries": max_queries,
+            "rows_per_second": rows_per_second,
             "created_at": now,
             "expires_at": now + ends.microseconds if isinstance(ends, Ttl) else ends,
             "revoked_at": None,

@@ -26,12 +26,16 @@ class Caller:
     owner: str | None = None  # None: all
     token_id: str = ""
     max_queries: int | None = None
+    rows_per_second: int | None = None  # None: that of the service
     session: str = ""  # the digest of their session, if they are signed in to the console
 
     @classmethod
     def of(cls, token: Token, session: str = "") -> Caller:
         sets = None if token.sets is None else frozenset(token.sets)
-        return cls(f"{token.name} ({token.id})", token.role, sets, token.owner, token.id, token.max_queries, session)
+        return cls(
+            f"{token.name} ({token.id})", token.role, sets, token.owner, token.id, token.max_queries,
+            token.rows_per_second, session,
+        )  # fmt: skip
 
     def need(self, role: str, set_name: str | None = None) -> None:
         """Raise a problem unless the caller has a role, and the set is one of theirs."""

@@ -17,7 +17,6 @@ from vedette.registry.write.change import Change
 from vedette.serve.editing import Editor
 from vedette.serve.models import NewQuery
 from vedette.serve.problems import Problem, about
-from vedette.settings import settings
 
 OPERATIONS = ("add", "replace", "put", "remove")
 _DID = {"add": "added", "replace": "replaced", "remove": "removed"}
@@ -83,7 +82,6 @@ def write_lines(
     for line in lines:
         if line.error is None:
             try:
-                editor.check_text(line.given)
                 if "metadata" in line.given:
                     line.given = editor.owned(line.given)
             except (QueryError, Problem) as error:
@@ -105,8 +103,10 @@ def write_lines(
             if line.error is None:
                 _add_step(editor, change, line)
                 done.append(line)
+        added = {line.id for line in done if line.step == "add"}
+        removed = {line.id for line in done if line.step == "remove"}
+        editor.check_room(len(added - removed), [*(removed - added)])
 
-    editor.check_room(sum(line.operation in ("add", "put") and line.error is None for line in lines))
     version = editor.write(steps, expect_version)
     made = [line.step for line in done]
     return {
@@ -141,7 +141,7 @@ def _judge(editor: Editor, info: SetInfo, lines: list[BulkLine]) -> None:
         schema,
         info.time_zone,
         ids=[line.id for line in texts],
-        limits=settings(),
+        limits=editor.options.limits_of_queries,
         errors=errors,
     )
     for place, error in errors:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vedette.errors import ConflictError, QueryError, UnknownQueryError
+from vedette.errors import ConflictError, UnknownQueryError
+from vedette.language import compile_texts
 from vedette.queries.query_options import OPTIONS
 from vedette.registry.kinds import KINDS
 from vedette.registry.read.query_info import QueryInfo
@@ -14,6 +15,7 @@ from vedette.registry.read.set_info import SetInfo
 from vedette.registry.registry import Registry
 from vedette.registry.write.change import Change
 from vedette.serve.access import OWNER, Caller
+from vedette.serve.options import ServeOptions
 from vedette.serve.problems import Problem
 
 _ATTEMPTS = 5
@@ -27,20 +29,24 @@ class Editor:
     registry: Registry
     caller: Caller
     name: str
-    max_text_length: int
+    options: ServeOptions
 
     def add(self, query_id: Any, given: dict[str, Any], expect_version: int | None = None) -> int:
         """Add a query; returns the new version."""
-        self.check_text(given)
-        self.check_room(1)
-        return self.write(lambda change, _: change.add(query_id, **self.owned(given)), expect_version)
+
+        def steps(change: Change, info: SetInfo) -> None:
+            self.check_text(given, info, query_id)
+            self.check_room(1)
+            change.add(query_id, **self.owned(given))
+
+        return self.write(steps, expect_version)
 
     def replace(self, query_id: Any, given: dict[str, Any], expect_version: int | None = None) -> int:
         """Change what is given of a query."""
-        self.check_text(given)
 
         def steps(change: Change, info: SetInfo) -> None:
             self._check_own([query_id], info)
+            self.check_text(given, info, query_id)
             change.replace(query_id, **(self.owned(given) if "metadata" in given else given))
 
         return self.write(steps, expect_version)
@@ -58,7 +64,8 @@ class Editor:
             raise Problem(413, "too_many_queries", f"{len(ids):,} queries differ; at most {_MOST_RESTORED:,} fit")
 
         def steps(change: Change, info: SetInfo) -> None:
-            n_new = 0
+            removed: list[Any] = []
+            n_added = 0
             for query_id in ids:
                 history = self.registry.history(self.name, query_id)
                 then = at_version(history, version)
@@ -69,8 +76,10 @@ class Editor:
                     change.remove(query_id)
                 if then is not None:
                     change.add(query_id, **to_arguments(then, info))
-                    n_new += not is_there
-            self.check_room(n_new)
+                    n_added += not is_there
+                elif is_there:
+                    removed.append(query_id)
+            self.check_room(n_added, removed)
 
         return self.write(steps, expect_version)
 
@@ -85,22 +94,35 @@ class Editor:
             raise Problem(403, "forbidden", f"the token is confined to queries of the owner {self.caller.owner!r}")
         return {**given, "metadata": metadata}
 
-    def check_text(self, given: dict[str, Any]) -> None:
-        n = len(given.get("text") or "")
-        if n > self.max_text_length > 0:
-            raise QueryError(
-                f"the text has {n:,} characters; the limit is {self.max_text_length:,} (--max-text-length)"
-            )
+    def check_text(self, given: dict[str, Any], info: SetInfo, query_id: Any = None) -> None:
+        """Raise QueryError if a text is invalid or exceeds a limit of the service."""
+        text, schema = given.get("text"), info.read_schema()
+        if isinstance(text, str) and schema is not None:
+            ids = None if query_id is None else [query_id]
+            compile_texts([text], schema, info.time_zone, ids=ids, limits=self.options.limits_of_queries)
 
-    def check_room(self, n_new: int) -> None:
-        """Raise a problem if the token would have too many queries."""
-        most = self.caller.max_queries
-        if most is not None and n_new:
-            n = self.registry.count_by_author(self.name, self.caller.author or "")
-            if n + n_new > most:
-                raise Problem(
-                    429, "too_many_queries", f"the token would have {n + n_new:,} active queries; its limit is {most:,}"
-                )
+    @property
+    def most_queries(self) -> int | None:
+        """The limit on active queries of the caller's token."""
+        if self.caller.max_queries is not None or not self.caller.token_id:
+            return self.caller.max_queries
+        return self.options.max_queries_per_token or None
+
+    def check_room(self, n_added: int, removed: Sequence[Any] = ()) -> None:
+        """Raise a problem if the token would have too many queries, without those that it removes at once."""
+        most = self.most_queries
+        if most is None or not n_added:
+            return
+        n = self.registry.count_by_author(self.name, self.caller.author or "") + n_added
+        if n > most:
+            n -= sum(self._has_added(query_id) for query_id in removed)
+        if n > most:
+            raise Problem(429, "too_many_queries", f"the token would have {n:,} active queries; its limit is {most:,}")
+
+    def _has_added(self, query_id: Any) -> bool:
+        """Whether an active query is one that the caller has added or replaced."""
+        version = self.registry.get(self.name, query_id).added_version
+        return self.registry.authors(self.name, [version]).get(version) == self.caller.author
 
     def sees(self, query: QueryInfo) -> bool:
         return self.caller.sees(query.metadata)
@@ -115,7 +137,8 @@ class Editor:
         """Write steps as one change. What they read is still true when it is written: else they are made again."""
         for attempt in range(_ATTEMPTS):
             info = self.registry.end_due(self.name)
-            expected = info.version if expect_version is None and self.caller.owner is not None else expect_version
+            must_hold = self.caller.owner is not None or self.most_queries is not None
+            expected = info.version if expect_version is None and must_hold else expect_version
             change = self.registry.change(self.name, expect_version=expected, author=self.caller.author)
             steps(change, info)
             try:

@@ -317,7 +317,8 @@ class NewToken(Body):
     role: Literal["read", "write", "admin"]
     sets: list[Name] | None = Field(None, description="confine it to these sets")
     owner: Name | None = Field(None, description="confine it to queries of this owner")
-    max_queries: Annotated[int, Field(ge=0, lt=2**63)] | None = None
+    max_queries: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(None, description="active, in each set")
+    rows_per_second: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(None, description="that it may send")
     ttl: str | None = Field(None, description="expires after this time: 30 days")
 
 
@@ -328,6 +329,7 @@ class TokenRecord(BaseModel):
     sets: list[str] | None
     owner: str | None
     max_queries: int | None
+    rows_per_second: int | None
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None

@@ -17,6 +17,7 @@ from vedette.errors import PipelineError
 from vedette.registry.registry import Registry
 from vedette.serve.access import Tokens
 from vedette.serve.app import make_app
+from vedette.serve.connections import protocol_of
 from vedette.serve.options import ServeOptions
 
 _STOP_SECONDS = 30
@@ -74,7 +75,7 @@ def serve(registry: Registry, options: ServeOptions, on_start: Callable[[str], N
         port=options.port,
         log_config=None,
         access_log=False,
-        http="httptools",
+        http=protocol_of(options.max_connections),
         loop="uvloop",
         ws="websockets-sansio",
         ws_max_size=options.max_body_bytes or 1 << 30,

@@ -8,6 +8,7 @@ import gc
 import logging
 import os
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ class Service:
         self.live: dict[str, LiveSet] = {}
         self.deliveries = Deliveries(registry, options)
         self.n_streams = 0
+        self._streams_of: Counter[str] = Counter()  # by token
         self.n_requests = 0  # that are being answered
         self.n_body_bytes = 0  # of them, as far as they are received
         self.is_ready = False
@@ -194,15 +196,27 @@ class Service:
                 headers={"Retry-After": "1"},
             )
 
-    def take_stream(self) -> None:
-        """Count a client that follows events."""
-        most = self.options.max_streams
+    def take_stream(self, caller: Caller) -> None:
+        """Count a stream of events, keys or rows."""
+        most, own = self.options.max_streams, self.options.max_streams_per_token
         if most and self.n_streams >= most:
-            raise Problem(429, "too_many_streams", f"{most:,} clients follow events, the limit (--max-streams)")
+            raise Problem(429, "too_many_streams", f"{most:,} streams are open, the limit (--max-streams)")
+        if own and self._streams_of[caller.token_id] >= own:
+            raise Problem(
+                429, "too_many_streams", f"the token has {own:,} open streams, the limit (--max-streams-per-token)"
+            )
         self.n_streams += 1
+        self._streams_of[caller.token_id] += 1
+
+    def give_stream(self, caller: Caller) -> None:
+        """A stream has ended."""
+        self.n_streams -= 1
+        self._streams_of[caller.token_id] -= 1
+        if not self._streams_of[caller.token_id]:
+            del self._streams_of[caller.token_id]
 
     def check_rate(self, caller: Caller, n_rows: int) -> None:
-        self.rates.take(caller.token_id, n_rows)
+        self.rates.take(caller.token_id, n_rows, caller.rows_per_second)
 
 
 def _note_tick(passed: asyncio.Future[Accepted]) -> None:

@@ -6,19 +6,59 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from vedette.cli.option_groups import with_groups
 from vedette.cli.set_options import RegistryOption
 from vedette.errors import PipelineError
+from vedette.serve.limits import LIMITS, read_limits
 
 _FILE = "sqlite:///vedette.db"
 
 
+def _limit(name: str) -> Any:
+    """The flag of a limit."""
+    limit = LIMITS[name]
+    default = f"{limit.default:g}" if limit.unit == "SHARE" else "none" if not limit.default else f"{limit.default:,}"
+    default = "that of the settings" if limit.is_setting and not limit.default else default
+    return typer.Option(metavar=limit.unit, help=f"Limit: {limit.of_and_none}", show_default=default)
+
+
+@dataclass
+class GivenLimits:
+    """The limits, as flags. One that is not given is that of the settings file, or the default."""
+
+    max_body_bytes: Annotated[int | None, _limit("max_body_bytes")] = None
+    max_rows: Annotated[int | None, _limit("max_rows")] = None
+    rows_per_second: Annotated[int | None, _limit("rows_per_second")] = None
+    max_requests: Annotated[int | None, _limit("max_requests")] = None
+    max_connections: Annotated[int | None, _limit("max_connections")] = None
+    max_waiting_bytes: Annotated[int | None, _limit("max_waiting_bytes")] = None
+    max_streams: Annotated[int | None, _limit("max_streams")] = None
+    max_streams_per_token: Annotated[int | None, _limit("max_streams_per_token")] = None
+    max_queries_per_token: Annotated[int | None, _limit("max_queries_per_token")] = None
+    max_text_length: Annotated[int | None, _limit("max_text_length")] = None
+    max_terms: Annotated[int | None, _limit("max_terms")] = None
+    max_list_values: Annotated[int | None, _limit("max_list_values")] = None
+    max_nesting: Annotated[int | None, _limit("max_nesting")] = None
+    max_boxes: Annotated[int | None, _limit("max_boxes")] = None
+    max_polygon_vertices: Annotated[int | None, _limit("max_polygon_vertices")] = None
+    max_residual_cost: Annotated[int | None, _limit("max_residual_cost")] = None
+
+    def read(self) -> dict[str, Any]:
+        """Those of the settings file, overridden by those that are given."""
+        from vedette.settings import settings
+
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        return read_limits(settings().serve) | given
+
+
+@with_groups
 def run_server(
     ctx: typer.Context,
     registry: RegistryOption = None,
@@ -36,24 +76,8 @@ def run_server(
     keep_events: Annotated[
         int, typer.Option(metavar="NUMBER", min=0, help="Events of a set that are kept for clients that resume")
     ] = 100_000,
-    max_body_bytes: Annotated[int, typer.Option(metavar="BYTES", min=0, help="Limit on a request's body; 0: none")] = 64
-    << 20,
-    max_rows: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="Limit on the rows of a request")] = 1_000_000,
-    rows_per_second: Annotated[
-        int, typer.Option(metavar="NUMBER", min=0, help="Limit on rows per second and token; 0: none")
-    ] = 0,
-    max_requests: Annotated[
-        int, typer.Option(metavar="NUMBER", min=0, help="Limit on requests at the same time; 0: none")
-    ] = 1000,
-    max_waiting_bytes: Annotated[
-        int, typer.Option(metavar="BYTES", min=0, help="Limit on the bodies of all unanswered requests; 0: none")
-    ] = 1 << 30,
-    max_streams: Annotated[
-        int, typer.Option(metavar="NUMBER", min=0, help="Limit on clients that follow events; 0: none")
-    ] = 500,
-    max_text_length: Annotated[
-        int, typer.Option(metavar="NUMBER", min=0, help="Limit on the characters of a query's text; 0: none")
-    ] = 100_000,
+    *,
+    limits: GivenLimits,
     tiles: Annotated[
         str,
         typer.Option(
@@ -99,7 +123,9 @@ def run_server(
     if tiles:
         host_of_tiles(tiles)
     show = partial(_show, in_browser=_has_desktop() if open_ is None else open_)
-    options: dict[str, Any] = {each.name: given[each.name] for each in fields(ServeOptions) if each.name in given}
+    names = given.keys() - LIMITS
+    options: dict[str, Any] = {each.name: given[each.name] for each in fields(ServeOptions) if each.name in names}
+    options |= limits.read()
     if demo:
         _check_alone(registry, state)
         _run_demo(options, show, log_requests)

@@ -27,6 +27,9 @@ def create(
     max_queries: Annotated[
         int | None, typer.Option(metavar="NUMBER", min=0, help="Limit on its active queries in a set")
     ] = None,
+    rows_per_second: Annotated[
+        int | None, typer.Option(metavar="NUMBER", min=0, help="Limit on its rows per second; 0: none")
+    ] = None,
     ttl: Annotated[str | None, typer.Option(metavar="DURATION", help="It expires after this time: 30 days")] = None,
     registry: RegistryOption = None,
     answer: Answer,
@@ -35,7 +38,8 @@ def create(
     from vedette.registry.tokens import create_token
 
     database = open_registry(registry, create=True).database
-    token, text = create_token(database, name, role, sets=sets or None, owner=owner, max_queries=max_queries, ttl=ttl)
+    limits = {"max_queries": max_queries, "rows_per_second": rows_per_second}
+    token, text = create_token(database, name, role, sets=sets or None, owner=owner, **limits, ttl=ttl)
     if answer.is_asked:
         print_record({"token": text, **token.to_record()}, answer.form)
     else:

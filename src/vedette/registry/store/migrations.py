@@ -29,6 +29,7 @@ STEPS: list[tuple[str, Callable[[Connection], None]]] = [
     ("tokens", make_tokens),
     ("reports of queries", make_reports),
     ("running pipelines", make_pipelines),
+    ("rates of tokens", lambda connection: _add_column(connection, "vedette_tokens", "rows_per_second BIGINT")),
 ]
 
 

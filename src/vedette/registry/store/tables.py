@@ -190,6 +190,7 @@ tokens = Table(  # see vedette.registry.tokens
     Column("created_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger),
     Column("revoked_at", BigInteger),
+    Column("rows_per_second", BigInteger),
 )
 
 pipelines = Table(  # runs of `vedette run`; see vedette.registry.pipelines

@@ -58,24 +58,24 @@ async def follow(
         after = _read_sequence(last_event_id, "Last-Event-ID")
     live = await _open(context, name)
     wanted = _filter(context.caller, live.event_form, query, key, owner)
-    context.service.take_stream()
+    context.service.take_stream(context.caller)
     stream = _write_stream(read_on(context.service, context.caller, live.feed, wanted, after), live.event_form)
-    return _CountedStream(stream, context.service)
+    return _CountedStream(stream, context)
 
 
 class _CountedStream(StreamingResponse):
     """A stream that is counted until its client has gone."""
 
-    def __init__(self, stream: AsyncIterator[bytes], service: Service) -> None:
+    def __init__(self, stream: AsyncIterator[bytes], context: Context) -> None:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         super().__init__(stream, media_type="text/event-stream", headers=headers)
-        self._service = service
+        self._context = context
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._service.n_streams -= 1
+            self._context.service.give_stream(self._context.caller)
 
 
 async def follow_by_socket(socket: WebSocket) -> None:
@@ -86,11 +86,11 @@ async def follow_by_socket(socket: WebSocket) -> None:
         after = _read_sequence(parameters["after"], "after") if "after" in parameters else None
         live = await _open(context, name)
         wanted = _filter(context.caller, live.event_form, *(parameters.get(each) for each in ("query", "key", "owner")))
-        context.service.take_stream()
+        context.service.take_stream(context.caller)
     except (Problem, VedetteError) as error:
         await refuse(socket, error)
         return
-    await run_stream(socket, context.service, lambda: _send(socket, context, live.feed, wanted, after))
+    await run_stream(socket, context, lambda: _send(socket, context, live.feed, wanted, after))
 
 
 async def _send(socket: WebSocket, context: Context, feed: EventFeed, wanted: EventFilter, after: int | None) -> None:

@@ -108,11 +108,11 @@ async def follow_keys(socket: WebSocket) -> None:
         changes = _read_wanted(socket.query_params)
         await live.call(lambda: changes.look(live.need_monitor().monitor, -2))  # raises if a field is unknown
         changes = _read_wanted(socket.query_params)
-        context.service.take_stream()
+        context.service.take_stream(context.caller)
     except (Problem, VedetteError) as error:
         await refuse(socket, error)
         return
-    await run_stream(socket, context.service, lambda: _send(socket, context, live, changes))
+    await run_stream(socket, context, lambda: _send(socket, context, live, changes))
 
 
 async def _send(socket: WebSocket, context: Context, live: LiveSet, changes: KeyChanges) -> None:

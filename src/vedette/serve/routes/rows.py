@@ -123,7 +123,7 @@ async def rows_by_socket(socket: WebSocket) -> None:
         caller.need_all_owners(WRITE, name)
         side = _side_of(socket)
         live = await _open(service.open, name)
-        service.take_stream()
+        service.take_stream(caller)
     except (Problem, VedetteError) as error:
         await refuse(socket, error)
         return
@@ -137,7 +137,7 @@ async def rows_by_socket(socket: WebSocket) -> None:
             with suppress(WebSocketDisconnect, RuntimeError):  # the client may have gone
                 await socket.close(4401, "the token is revoked or expired")
     finally:
-        service.n_streams -= 1
+        service.give_stream(caller)
 
 
 async def _read_rows(

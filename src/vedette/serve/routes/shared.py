@@ -43,7 +43,7 @@ class Context:
 
     def editor(self, name: str) -> Editor:
         service = self.service
-        return Editor(service.registry, self.caller, name, service.options.max_text_length)
+        return Editor(service.registry, self.caller, name, service.options)
 
 
 InContext = Annotated[Context, Depends(Context)]
@@ -65,13 +65,13 @@ async def refuse(socket: WebSocket, error: Problem | VedetteError) -> None:
     await refuse_socket(problem, socket.scope, socket._send)
 
 
-async def run_stream(socket: WebSocket, service: Service, send: Callable[[], Coroutine[Any, Any, None]]) -> None:
+async def run_stream(socket: WebSocket, context: Context, send: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Accept a socket for which a stream was taken, and send until the client has gone. Then the stream is free."""
     try:
         await socket.accept()
         await run_until_one_ends(send(), _wait_until_gone(socket))
     finally:
-        service.n_streams -= 1
+        context.service.give_stream(context.caller)
 
 
 async def _wait_until_gone(socket: WebSocket) -> None:

@@ -41,7 +41,7 @@ async def check(context: InContext, name: SetName, body: CheckBody) -> JsonAnswe
 
     def run() -> dict[str, Any]:
         try:
-            context.editor(name).check_text({"text": body.where})
+            context.editor(name).check_text({"text": body.where}, info)
             if "" not in info.schema:
                 return {"valid": True, "warnings": check_text(body.where, schema, info.time_zone)}
             queries = QuerySet(info.schema[""], time_zone=info.time_zone)
@@ -144,7 +144,10 @@ async def run_backtest(
     read = await (_read_recent(context, info) if recent else _read_body(context, info, request))
 
     def run() -> dict[str, Any]:
-        sets = [_query_set(info, text) for text in (where, against) if text is not None]
+        texts = [text for text in (where, against) if text is not None]
+        for text in texts:
+            context.editor(name).check_text({"text": text}, info)
+        sets = [_query_set(info, text) for text in texts]
         if not sets:
             registry = context.service.registry
             sets = [registry.follow(name, version=info.version).open(info.version)]
