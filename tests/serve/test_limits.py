@@ -190,13 +190,21 @@ def test_a_connection_above_the_limit_is_refused_with_429_and_a_closed_one_makes
     assert is_answered()[0] == 200
 
 
-@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("name", [name for name in LIMITS if name != "max_match_share"])
 @pytest.mark.parametrize("value", [-1, 10**30, "many", True, 0.5, None])
 def test_absurd_limits_are_refused_with_a_sentence(tmp_path, name, value):
     with pytest.raises(PipelineError, match=rf"{name} must be a whole number of \d[\d,]* to [\d,]+; got"):
         ServeOptions(state=tmp_path, **{name: value})
     with pytest.raises(FileError, match=rf"\[serve\]: {name} must be a whole number .*; got"):
         read_limits({name: value})
+
+
+@pytest.mark.parametrize("value", [0, -0.5, 1.01, float("nan"), "half", True, None])
+def test_an_absurd_share_is_refused_with_a_sentence(tmp_path, value):
+    with pytest.raises(
+        PipelineError, match=r"max_match_share must be a share above 0 and at most 1, such as 0\.5; got"
+    ):
+        ServeOptions(state=tmp_path, max_match_share=value)
 
 
 def test_a_request_has_at_least_one_row(tmp_path):

@@ -69,7 +69,7 @@ class Selectivity:
     def check(self, ids: Any, blocks: Iterable[BoxBlock], residuals: Iterable[Residual]) -> None:
         """Refuse queries if one matches too many rows, or uses a field that the sample lacks."""
         blocks, residuals = list(blocks), list(residuals)
-        lacking = self._find_lacking(blocks, residuals)
+        lacking = self.find_lacking(blocks, residuals)
         if lacking is not None:
             raise QueryError(f"query {shown(_id_at(ids, lacking[0]))} uses {_explain_lacking(lacking[1])}")
         shares = self.shares(blocks, residuals, len(ids))
@@ -82,7 +82,7 @@ class Selectivity:
 
     def warn(self, compiled: CompiledTexts) -> list[str]:
         """Warnings if one text matches too many rows."""
-        lacking = self._find_lacking(compiled.blocks, compiled.residuals)
+        lacking = self.find_lacking(compiled.blocks, compiled.residuals)
         if lacking is not None:
             raise QueryError(f"the query uses {_explain_lacking(lacking[1])}")
         (share,) = self.shares(compiled.blocks, compiled.residuals, 1)
@@ -90,7 +90,7 @@ class Selectivity:
             return []
         return [f"{self._describe(share)}: the query matches about that share of all rows, if the sample is typical"]
 
-    def _find_lacking(self, blocks: Iterable[BoxBlock], residuals: Iterable[Residual]) -> tuple[int, str] | None:
+    def find_lacking(self, blocks: Iterable[BoxBlock], residuals: Iterable[Residual]) -> tuple[int, str] | None:
         """The first query that uses a field that the sample lacks, and the field."""
         used = [(each.queries, each.ranges) for each in blocks] + [(each.queries, each.fields) for each in residuals]
         found = [
@@ -103,7 +103,7 @@ class Selectivity:
 
     def _describe(self, share: float) -> str:
         rows = count(self.n_rows, "row")
-        return f"matches {_percent(share)} of the {rows} of the sample, more than {_percent(self.max_share)}"
+        return f"matches {percent(share)} of the {rows} of the sample, more than {percent(self.max_share)}"
 
 
 def read_share(value: Any) -> float:
@@ -132,7 +132,8 @@ def _id_at(ids: Any, place: int) -> Any:
     return ids[place] if isinstance(ids, list) else item(ids, place)
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
+    """A share in words: 12.5%."""
     return f"{100 * share:.3g}%"
 
 

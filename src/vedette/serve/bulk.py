@@ -33,11 +33,12 @@ class BulkLine:
     id: Any = None
     given: dict[str, Any] = field(default_factory=dict)
     error: VedetteError | Problem | None = None
+    measured: dict[str, Any] = field(default_factory=dict)  # the share of rows that the query matches
 
     def to_report(self) -> dict[str, Any]:
         report: dict[str, Any] = {"line": self.number, "id": self.id}
         if self.error is None:
-            return {**report, "did": _DID[self.step]}
+            return {**report, "did": _DID[self.step], **self.measured}
         if isinstance(self.error, Problem):
             return {**report, "did": "nothing", "error": {"message": self.error.detail}}
         return {**report, "did": "nothing", "error": {"message": self.error.reason, **about(self.error)}}
@@ -136,7 +137,7 @@ def _judge(editor: Editor, info: SetInfo, lines: list[BulkLine]) -> None:
     if schema is None or not texts:
         return
     errors: list[tuple[int, QueryError]] = []
-    compile_texts(
+    compiled = compile_texts(
         [line.given["text"] for line in texts],
         schema,
         info.time_zone,
@@ -146,6 +147,15 @@ def _judge(editor: Editor, info: SetInfo, lines: list[BulkLine]) -> None:
     )
     for place, error in errors:
         texts[place].error = error
+    sample = editor.sample(info)
+    shares = None if sample is None else sample.measure(compiled, len(texts))
+    for line, share in zip(texts, shares or (), strict=False):
+        if sample is not None and line.error is None:
+            try:
+                sample.check(line.id, share)
+                line.measured = sample.to_record(share)
+            except Problem as problem:
+                line.error = problem
 
 
 def _judge_ids(registry: Registry, editor: Editor, info: SetInfo, lines: list[BulkLine]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vedette.errors import ConflictError, UnknownQueryError
-from vedette.language import compile_texts
+from vedette.language import CompiledTexts, compile_texts
 from vedette.queries.query_options import OPTIONS
 from vedette.registry.kinds import KINDS
 from vedette.registry.read.query_info import QueryInfo
@@ -15,8 +15,10 @@ from vedette.registry.read.set_info import SetInfo
 from vedette.registry.registry import Registry
 from vedette.registry.write.change import Change
 from vedette.serve.access import OWNER, Caller
+from vedette.serve.match_shares import Sample
 from vedette.serve.options import ServeOptions
 from vedette.serve.problems import Problem
+from vedette.serve.recent_rows import RecentRows
 
 _ATTEMPTS = 5
 _MOST_RESTORED = 10_000
@@ -30,26 +32,29 @@ class Editor:
     caller: Caller
     name: str
     options: ServeOptions
+    recent: RecentRows | None = None
 
-    def add(self, query_id: Any, given: dict[str, Any], expect_version: int | None = None) -> int:
-        """Add a query; returns the new version."""
+    def add(self, query_id: Any, given: dict[str, Any], expect_version: int | None = None) -> dict[str, Any]:
+        """Add a query; returns the new version, and the share of rows that the query matches."""
+        answer: dict[str, Any] = {}
 
         def steps(change: Change, info: SetInfo) -> None:
-            self.check_text(given, info, query_id)
             self.check_room(1)
+            answer.update(self._measure(given, info, query_id))
             change.add(query_id, **self.owned(given))
 
-        return self.write(steps, expect_version)
+        return {"version": self.write(steps, expect_version), **answer}
 
-    def replace(self, query_id: Any, given: dict[str, Any], expect_version: int | None = None) -> int:
-        """Change what is given of a query."""
+    def replace(self, query_id: Any, given: dict[str, Any], expect_version: int | None = None) -> dict[str, Any]:
+        """Change what is given of a query; returns the same as `add`."""
+        answer: dict[str, Any] = {}
 
         def steps(change: Change, info: SetInfo) -> None:
             self._check_own([query_id], info)
-            self.check_text(given, info, query_id)
+            answer.update(self._measure(given, info, query_id))
             change.replace(query_id, **(self.owned(given) if "metadata" in given else given))
 
-        return self.write(steps, expect_version)
+        return {"version": self.write(steps, expect_version), **answer}
 
     def remove(self, query_id: Any, expect_version: int | None = None) -> int:
         def steps(change: Change, info: SetInfo) -> None:
@@ -94,12 +99,29 @@ class Editor:
             raise Problem(403, "forbidden", f"the token is confined to queries of the owner {self.caller.owner!r}")
         return {**given, "metadata": metadata}
 
-    def check_text(self, given: dict[str, Any], info: SetInfo, query_id: Any = None) -> None:
-        """Raise QueryError if a text is invalid or exceeds a limit of the service."""
+    def check_text(self, given: dict[str, Any], info: SetInfo, query_id: Any = None) -> CompiledTexts | None:
+        """Raise QueryError if a text is invalid or exceeds a limit of the service. None if there is no text."""
         text, schema = given.get("text"), info.read_schema()
-        if isinstance(text, str) and schema is not None:
-            ids = None if query_id is None else [query_id]
-            compile_texts([text], schema, info.time_zone, ids=ids, limits=self.options.limits_of_queries)
+        if not isinstance(text, str) or schema is None:
+            return None
+        ids = None if query_id is None else [query_id]
+        return compile_texts([text], schema, info.time_zone, ids=ids, limits=self.options.limits_of_queries)
+
+    def sample(self, info: SetInfo) -> Sample | None:
+        """The rows that new queries are measured on."""
+        return Sample.of(self.registry, info, self.recent, self.options.max_match_share)
+
+    def _measure(self, given: dict[str, Any], info: SetInfo, query_id: Any) -> dict[str, Any]:
+        """Check a text, and what it matches; returns what the answer says about that."""
+        compiled = self.check_text(given, info, query_id)
+        sample = None if compiled is None else self.sample(info)
+        if compiled is None or sample is None:
+            return {}
+        shares = sample.measure(compiled, 1)
+        if shares is None:
+            return {}
+        sample.check(query_id, shares[0])
+        return sample.to_record(shares[0])
 
     @property
     def most_queries(self) -> int | None:

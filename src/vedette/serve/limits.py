@@ -70,6 +70,7 @@ LIMITS: dict[str, Limit] = {
     "max_residual_cost": Limit(
         10_000, "operations of the part of a query that no index answers", 400, is_setting=True
     ),
+    "max_match_share": Limit(1.0, "share of the recent rows that a new query may match", 400, "SHARE"),
 }  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from vedette.registry.registry import Registry
 from vedette.serve.bodies import MOMENT, RowsOf
 from vedette.serve.durable_monitor import DurableMonitor
 from vedette.serve.event_feed import Chunk, EventFeed
+from vedette.serve.match_shares import LEAST_ROWS, BroadQueries
 from vedette.serve.monitor_file import MonitorFile
 from vedette.serve.operators.by_kind import operator_of
 from vedette.serve.operators.operator import EventForm, Moment, Operator
@@ -81,6 +82,8 @@ class LiveSet:
         self.followed = followed
         self.feed = EventFeed(options.keep_events)
         self.recent = RecentRows()
+        self.broad: BroadQueries | None = None  # as last measured
+        self._measuring: asyncio.Future[Any] | None = None
         self.monitor: DurableMonitor | None = None
         self.monitor_error: VedetteError | None = None  # why rows cannot be accepted
         self.wall_clock: WallClock | None = None  # by which time passes without rows
@@ -131,6 +134,12 @@ class LiveSet:
         future: asyncio.Future[Result] = self._loop.create_future()
         self._enqueue(Call(work, future))
         return future
+
+    def measure_soon(self) -> None:
+        """Find broad queries when the thread has time, unless that was done lately."""
+        is_current = self.broad is not None and self.broad.is_current(self.version)
+        if not is_current and self.recent and (self._measuring is None or self._measuring.done()):
+            self._measuring = self.call(self.measure)
 
     def accept_time(self, time: Any) -> asyncio.Future[Accepted]:
         """The answer to time that has passed without rows."""
@@ -317,6 +326,16 @@ class LiveSet:
                 f"schema; delete the monitor and create it again"
             )
         self._open_now()
+
+    def measure(self) -> BroadQueries | None:
+        """Find the queries that match many of the recent rows. None if there are too few rows, or other ones."""
+        self.broad = None
+        if self.recent:  # of a kind that has them
+            rows = self.recent.sample(self.rows_of)
+            if rows is not None and rows.num_rows >= LEAST_ROWS:
+                with suppress(VedetteError):  # rows of a schema that the set had before
+                    self.broad = BroadQueries.find(self.queries, rows)
+        return self.broad
 
     # The monitor, on the thread.
 

@@ -22,6 +22,8 @@ Time = (
 )
 Metadata = Annotated[list[Name] | None, Field(description="fields of the query's metadata that events have")]
 Count = Annotated[int, Field(ge=1, lt=2**63)]
+SampleRows = Annotated[list[dict[str, Any]], Field(min_length=1, max_length=10_000)]
+Share = Annotated[float, Field(gt=0, le=1)]
 ByStream = Name | dict[str, Name]
 BySide = list[Name] | dict[str, list[Name]]
 
@@ -57,12 +59,16 @@ class NewSet(Body):
     ids: Literal["string", "integer"] | None = None
     windows: Literal["time", "rows", "any"] | None = None
     dimensions: Literal[2, 3] | None = None
+    sample: SampleRows | None = Field(None, description="rows that new queries are measured on; needs max_match_share")
+    max_match_share: Share | None = Field(None, description="the share of the sample that a new query may match")
 
 
 class AlteredSet(Body):
     schema_: str | dict[str, str] | None = Field(None, alias="schema")
     time_zone: str | None = None
     force: bool = Field(False, description="park queries that are invalid under the new schema")
+    sample: SampleRows | None = Field(None, description="rows that new queries are measured on; not with a schema")
+    max_match_share: Share | Literal["none"] | None = Field(None, description="none: clear it and the sample")
 
 
 class QueryBody(Body):
@@ -112,6 +118,7 @@ class QueryRecord(BaseModel):
     created_at: datetime
     ended_at: datetime | None
     expires_at: datetime | None
+    match_share: float = Field(0.0, description="of the recent rows, as last measured; absent up to a tenth")
 
 
 class QueryPage(BaseModel):
@@ -120,11 +127,22 @@ class QueryPage(BaseModel):
     version: int
 
 
+class Measured(BaseModel):
+    """How much of the set's recent rows, or of its sample, a query matches. Absent if there are no such rows."""
+
+    match_share: float = Field(0.0, description="from 0 to 1")
+    warnings: list[str] = Field([], description="if it matches more than a tenth")
+
+
 class Changed(BaseModel):
     version: int = Field(description="the version of the set that has the change")
 
 
-class Line(BaseModel):
+class Written(Measured, Changed):
+    """A query was added or replaced."""
+
+
+class Line(Measured):
     line: int
     id: str | int | None
     did: Literal["added", "replaced", "removed", "nothing"]
@@ -169,9 +187,17 @@ class Checked(BaseModel):
     error: dict[str, Any] | None = Field(None, description="as in answers with an error: message, position, end")
 
 
+class BroadQuery(BaseModel):
+    id: str | int
+    match_share: float
+
+
 class Explanation(BaseModel):
     version: int
     explanation: str
+    broad: list[BroadQuery] = Field(
+        description="queries that match more than a tenth of the recent rows, largest first"
+    )
 
 
 class WhyBody(Body):
@@ -356,6 +382,7 @@ class SetState(BaseModel):
     monitored: bool
     sequence: int | None = Field(description="of the last event; null until the set is used")
     monitor_error: str | None
+    broad: int | None = Field(None, description="queries that match more than a tenth of the recent rows")
     waiting: int | None = Field(None, description="requests that wait for the thread of the set")
     keys: int | None = None
     late: int | None = None

@@ -42,6 +42,7 @@ class ServeOptions:
     max_boxes: int = LIMITS["max_boxes"].default
     max_polygon_vertices: int = LIMITS["max_polygon_vertices"].default
     max_residual_cost: int = LIMITS["max_residual_cost"].default
+    max_match_share: float = LIMITS["max_match_share"].default
     tiles: str = ""  # of the console's map: the address of a tile server; without it, an outline of the land
 
     def __post_init__(self) -> None:

@@ -49,6 +49,7 @@ class GivenLimits:
     max_boxes: Annotated[int | None, _limit("max_boxes")] = None
     max_polygon_vertices: Annotated[int | None, _limit("max_polygon_vertices")] = None
     max_residual_cost: Annotated[int | None, _limit("max_residual_cost")] = None
+    max_match_share: Annotated[float | None, _limit("max_match_share")] = None
 
     def read(self) -> dict[str, Any]:
         """Those of the settings file, overridden by those that are given."""

@@ -10,13 +10,14 @@ from starlette.concurrency import run_in_threadpool
 
 from vedette.errors import QueryError, UnknownQueryError
 from vedette.files.json_text import read_json
+from vedette.registry.read.set_info import SetInfo
 from vedette.registry.records import query_record
 from vedette.registry.tokens import READ, WRITE
 from vedette.serve.bulk import read_lines, write_lines
 from vedette.serve.json_answers import JsonAnswer
-from vedette.serve.models import BulkReport, Changed, NewQuery, QueryBody, QueryPage, QueryRecord, ToVersion
+from vedette.serve.models import BulkReport, Changed, NewQuery, QueryBody, QueryPage, QueryRecord, ToVersion, Written
 from vedette.serve.problems import Problem, refusals
-from vedette.serve.routes.shared import ExpectVersion, InContext, QueryId, SetName, read_id
+from vedette.serve.routes.shared import Context, ExpectVersion, InContext, QueryId, SetName, read_id
 
 router = APIRouter(prefix="/v1/sets/{set}/queries", tags=["queries"])
 
@@ -53,23 +54,23 @@ async def list_queries(
     page = found[:limit]
     return JsonAnswer(
         {
-            "queries": [query_record(query, info) for query in page],
+            "queries": [{**query_record(query, info), **_share_of(context, info, query.id)} for query in page],
             "next": page[-1].id if len(found) > limit else None,
             "version": info.version if at is None else at,
         }
     )
 
 
-@router.post("", status_code=201, response_model=Changed, responses=refusals(400, 404, 409, 422))
+@router.post("", status_code=201, response_model=Written, responses=refusals(400, 404, 409, 422))
 async def add_query(
     context: InContext, name: SetName, new: NewQuery, expect_version: ExpectVersion = None
 ) -> JsonAnswer:
     """Add a query."""
     await context.find(name, WRITE)
     editor = context.editor(name)
-    version = await run_in_threadpool(editor.add, new.id, new.to_arguments(), expect_version)
+    answer = await run_in_threadpool(editor.add, new.id, new.to_arguments(), expect_version)
     await context.service.changed(name)
-    return JsonAnswer({"version": version}, 201)
+    return JsonAnswer(answer, 201)
 
 
 @router.post(
@@ -151,19 +152,19 @@ async def show_query(context: InContext, name: SetName, query_id: QueryId) -> Js
     query = await run_in_threadpool(context.service.registry.get, name, read_id(query_id, info))
     if not context.caller.sees(query.metadata):
         raise UnknownQueryError(f"no query {query_id!r} in set {name!r}")
-    return JsonAnswer(query_record(query, info))
+    return JsonAnswer({**query_record(query, info), **_share_of(context, info, query.id)})
 
 
-@router.patch("/{id:path}", response_model=Changed, responses=refusals(400, 404, 409, 422))
+@router.patch("/{id:path}", response_model=Written, responses=refusals(400, 404, 409, 422))
 async def replace_query(
     context: InContext, name: SetName, query_id: QueryId, new: QueryBody, expect_version: ExpectVersion = None
 ) -> JsonAnswer:
     """Change what is given of a query. The rest stays as it is."""
     info = await context.find(name, WRITE)
     editor, own_id = context.editor(name), read_id(query_id, info)
-    version = await run_in_threadpool(editor.replace, own_id, new.to_arguments(), expect_version)
+    answer = await run_in_threadpool(editor.replace, own_id, new.to_arguments(), expect_version)
     await context.service.changed(name)
-    return JsonAnswer({"version": version})
+    return JsonAnswer(answer)
 
 
 @router.delete("/{id:path}", response_model=Changed, responses=refusals(404, 409, 422))
@@ -175,6 +176,13 @@ async def remove_query(
     version = await run_in_threadpool(context.editor(name).remove, read_id(query_id, info), expect_version)
     await context.service.changed(name)
     return JsonAnswer({"version": version})
+
+
+def _share_of(context: Context, info: SetInfo, query_id: Any) -> dict[str, float]:
+    """The share of the recent rows that a query matches, if it is broad, as last measured."""
+    live = context.service.live.get(info.name)
+    share = None if live is None or live.broad is None else live.broad.shares.get(query_id)
+    return {} if share is None else {"match_share": share}
 
 
 def _read_metadata(text: str | None) -> dict[str, Any]:

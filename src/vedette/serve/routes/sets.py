@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import pyarrow as pa
 from fastapi import APIRouter, Query
 from starlette.concurrency import run_in_threadpool
 
+from vedette.data.schema import Schema
 from vedette.errors import SchemaError
 from vedette.registry.read.query_info import QueryInfo
 from vedette.registry.records import query_record, set_record
 from vedette.registry.tokens import ADMIN, READ, WRITE
+from vedette.serve.bodies import RowsOf
 from vedette.serve.editing import at_version
 from vedette.serve.json_answers import JsonAnswer
 from vedette.serve.models import AlteredSet, Changed, Diff, NewSet, SetRecord, ToVersion
@@ -41,6 +44,8 @@ async def create_set(context: InContext, new: NewSet) -> JsonAnswer:
         given |= new.schema_
     elif new.schema_ is not None:
         given["schema"] = new.schema_
+    if new.sample is not None:
+        given["sample"] = _read_sample(new.sample, new.schema_, new.time_zone)
     info = await run_in_threadpool(lambda: context.service.registry.create(given.pop("name"), **given))
     return JsonAnswer(set_record(info), 201)
 
@@ -53,14 +58,19 @@ async def show_set(context: InContext, name: SetName) -> JsonAnswer:
 
 @router.patch("/{set}", response_model=Changed, responses=refusals(400, 404, 409, 422))
 async def alter_set(context: InContext, name: SetName, new: AlteredSet) -> JsonAnswer:
-    """Change the schema or the time zone. A monitor of the set must be created again afterwards."""
-    await context.find(name, ADMIN)
-    if new.schema_ is None and new.time_zone is None:
-        raise SchemaError("give a new schema or a new time zone")
-    registry = context.service.registry
+    """Change the schema or the time zone, or the sample and the share of it that a new query may match.
+
+    With another schema, a monitor of the set must be created again afterwards.
+    """
+    info = await context.find(name, ADMIN)
+    if all(each is None for each in (new.schema_, new.time_zone, new.sample, new.max_match_share)):
+        raise SchemaError("give a new schema or time zone, or a sample and max_match_share")
+    registry, given = context.service.registry, {"sample": new.sample, "max_match_share": new.max_match_share}
+    if new.sample is not None:
+        given["sample"] = _read_sample(new.sample, info.schema.get(""), info.time_zone)
     version = await run_in_threadpool(
         lambda: registry.alter(
-            name, new.schema_, time_zone=new.time_zone, force=new.force, author=context.caller.author
+            name, new.schema_, time_zone=new.time_zone, force=new.force, author=context.caller.author, **given
         )
     )
     await context.service.changed(name)
@@ -128,6 +138,13 @@ async def restore_set(
     version = await run_in_threadpool(restore)
     await context.service.changed(name)
     return JsonAnswer({"version": version})
+
+
+def _read_sample(rows: list[dict[str, Any]], schema: str | dict[str, str] | None, time_zone: str) -> pa.Table:
+    """Rows of JSON in the types of the schema."""
+    if not isinstance(schema, str):
+        raise SchemaError("a sample is of rows of one schema: sets of match and border have one")
+    return RowsOf(Schema.parse(schema), time_zone, len(rows)).to_table(rows)
 
 
 def changed_ids(context: Context, name: str, before: int, after: int) -> list[Any]:

@@ -43,7 +43,8 @@ class Context:
 
     def editor(self, name: str) -> Editor:
         service = self.service
-        return Editor(service.registry, self.caller, name, service.options)
+        live = service.live.get(name)
+        return Editor(service.registry, self.caller, name, service.options, None if live is None else live.recent)
 
 
 InContext = Annotated[Context, Depends(Context)]

@@ -55,7 +55,10 @@ def _state_of(service: Service, info: SetInfo, *, counts: bool) -> dict[str, Any
     }
     if not counts:
         return known
+    if live is not None:
+        live.measure_soon()
     return known | {
+        "broad": None if live is None or live.broad is None else live.broad.n_queries,
         "waiting": 0 if live is None else live.n_waiting,
         "keys": None if monitor is None else monitor.operator.n_kept,
         "late": None if monitor is None else monitor.operator.n_late,

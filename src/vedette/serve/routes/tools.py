@@ -60,8 +60,10 @@ async def explain(context: InContext, name: SetName) -> JsonAnswer:
     if context.caller.owner is not None:
         raise Problem(403, "forbidden", "the plan of a set is of all its queries; the token is confined to an owner")
     live = await context.service.open(name)
-    version, text = await live.call(lambda: (live.queries.version, live.queries.explain()))
-    return JsonAnswer({"version": version, "explanation": text})
+    version, text, broad = await live.call(lambda: (live.queries.version, live.queries.explain(), live.measure()))
+    shares = {} if broad is None else broad.shares
+    listed = [{"id": query_id, "match_share": share} for query_id, share in shares.items()]
+    return JsonAnswer({"version": version, "explanation": text, "broad": listed})
 
 
 @router.post("/why", responses={200: {"description": "Each clause with its truth"}, **refusals(400, 404, 409, 422)})

@@ -18,6 +18,7 @@ export function attention(status, pipelines) {
     if (set.monitor_error) say("bad", `${set.name}: ${set.monitor_error}.`, href, "Open");
     if (set.parked) say("warn", `${set.name}: ${plural(set.parked, "query", "queries")} invalid since the schema changed.`, hrefOf(["sets", set.name], { state: "parked" }), "Show");
     if (set.waiting > 100) say("warn", `${set.name}: ${plural(set.waiting, "request")} waiting.`, href, "Open");
+    if (set.broad) say("warn", `${set.name}: ${plural(set.broad, "query matches", "queries match")} more than a tenth of the recent rows.`, hrefOf(["sets", set.name, "plan"]), "Show the plan");
     if (set.late) say("warn", `${set.name}: ${plural(set.late, "late row")} dropped.`, href, "Open");
     if (set.kind === "border" && !set.monitored && set.queries) say("warn", `${set.name} has queries and no monitor, so rows cannot be sent to it.`, hrefOf(["sets", set.name, "rows"]), "Start monitoring");
   }
