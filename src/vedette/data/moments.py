@@ -93,7 +93,14 @@ def base_of(name: str) -> str:
 
 def minus(values: Any, now: Any) -> Any:
     """Differences of 64-bit integers, kept within 64 bits."""
+    if _is_small(values) and _is_small(now):
+        return values - now
     with np.errstate(over="ignore"):
         found = values - now
     over = ((values ^ now) & (values ^ found)) < 0
     return np.where(over, np.where(values < 0, -(2**63), 2**63 - 1), found) if over.any() else found
+
+
+def _is_small(values: Any) -> bool:
+    """Whether differences of such numbers fit into 64 bits."""
+    return bool(np.size(values) and np.min(values) > -(2**62) and np.max(values) < 2**62)

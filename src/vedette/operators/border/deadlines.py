@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.moments import NEVER
+from vedette.native.kernels import kernel
 
 
 class Deadline(NamedTuple):
@@ -51,6 +52,19 @@ class Deadlines:
         self._grow(slots)
         return Deadline(*(each[slots] for each in self._all))
 
+    def at(self, slots: NDArray[np.int32]) -> Deadline:
+        """The moments by slot, which include these slots. Do not change them."""
+        self._grow(slots)
+        return self._all
+
+    def read_seen(self, slots: NDArray[np.int32]) -> NDArray[np.int64]:
+        self._grow(slots)
+        return self._all.seen[slots]
+
+    def read_passed(self, slots: NDArray[np.int32]) -> NDArray[np.int64]:
+        self._grow(slots)
+        return self._all.passed[slots]
+
     def put(
         self,
         slots: NDArray[np.int32],
@@ -60,21 +74,22 @@ class Deadlines:
     ) -> None:
         """Set what was reached, for slots that occur once."""
         self._grow(slots)
-        self._all.seen[slots], self._all.passed[slots], self._all.checked[slots] = seen, passed, checked
+        _put(slots, self._all.seen, self._all.passed, self._all.checked, seen, passed, checked)
 
     def put_nexts(self, slots: NDArray[np.int32], nexts: NDArray[np.int64]) -> None:
         """Set the next moments of slots that occur once."""
         self._grow(slots)
         self._all.nexts[slots] = nexts
-        times, slots = nexts[nexts < NEVER], slots[nexts < NEVER]
+        times, slots = _list_valid(nexts, slots, self._all.nexts)
         while self._runs and len(self._runs[-1][0]) <= 2 * len(times):
             more_times, more_slots = self._runs.pop()
+            more_times, more_slots = _list_valid(more_times, more_slots, self._all.nexts)
             times, slots = np.concatenate([times, more_times]), np.concatenate([slots, more_slots])
-            is_valid = self._all.nexts[slots] == times
-            times, slots = times[is_valid], slots[is_valid]
-        if len(times):
+        if (times[1:] < times[:-1]).any():
             order = np.argsort(times, kind="stable")
-            self._runs.append((times[order], slots[order]))
+            times, slots = times[order], slots[order]
+        if len(times):
+            self._runs.append((times, slots))
 
     def advance(self, time: int) -> None:
         """All keys have reached a time."""
@@ -136,3 +151,30 @@ def no_deadlines(n: int) -> list[NDArray[np.int64]]:
     """What a state saves for `n` keys without a deadline."""
     past = np.full(n, np.iinfo(np.int64).min)
     return [past, past, np.full(n, NEVER)]
+
+
+@kernel
+def _put(
+    slots: NDArray[np.int32],
+    all_seen: NDArray[np.int64],
+    all_passed: NDArray[np.int64],
+    all_checked: NDArray[np.int64],
+    seen: NDArray[np.int64],
+    passed: NDArray[np.int64],
+    checked: NDArray[np.int64],
+) -> None:
+    for i in range(len(slots)):
+        all_seen[slots[i]], all_passed[slots[i]], all_checked[slots[i]] = seen[i], passed[i], checked[i]
+
+
+@kernel
+def _list_valid(
+    times: NDArray[np.int64], slots: NDArray[np.int32], nexts: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The times that are still the next moments of their slots, with these."""
+    kept_times, kept_slots = np.empty_like(times), np.empty_like(slots)
+    n = 0
+    for i in range(len(slots)):
+        kept_times[n], kept_slots[n] = times[i], slots[i]
+        n += times[i] < NEVER and nexts[slots[i]] == times[i]
+    return kept_times[:n].copy(), kept_slots[:n].copy()

@@ -414,7 +414,8 @@ class BorderMonitor:
         upcoming: Upcoming | None,
     ) -> _Found:
         versions = moves.find_versions(self.keys.versions, view.versions.current)
-        seen = Seen(versions, None if moves.passed is None else self._find_seen(moves))
+        has_moments = moves.passed is not None and len(view.retained) > 0
+        seen = Seen(versions, self._find_seen(moves) if has_moments else None)
         rows_of = self._rows_at(view, batch)
         find = partial(find_pieces, self._finder, view, moves, seen, rows_of, crosses=self.options.cross)
         behaviour = self._behave(view)
@@ -459,7 +460,7 @@ class BorderMonitor:
 
     def _find_seen(self, moves: Moves) -> Moments:
         """By move: the moment at which its key was last compared with the queries of its version."""
-        return np.maximum(self.keys.times[moves.slots], self.deadlines.read(moves.slots).seen)
+        return np.maximum(self.keys.times[moves.slots], self.deadlines.read_seen(moves.slots))
 
     def _settle(
         self,

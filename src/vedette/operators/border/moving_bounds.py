@@ -198,12 +198,24 @@ def _bases(name: str, columns: dict[str, Column], n_rows: int, *, missing: int =
     return np.where(column.valid, column.values, missing), column.valid
 
 
+@kernel
 def _next_of(offsets: Moments, bases: Moments, since: Moments) -> Moments:
-    """By row: the first moment after `since`, or NEVER."""
-    places = np.searchsorted(offsets, minus(since, bases), side="right")
-    found = np.append(offsets, NEVER)[places]
-    moments = minus(found, minus(np.int64(0), bases))
-    return np.where((found == NEVER) | (moments <= since), NEVER, moments)
+    """By row: the first moment after `since`, or NEVER. Rows one after another that wait equally long search once."""
+    nexts = np.empty(len(since), np.int64)
+    waited, place = np.int64(0), -1
+    for row in range(len(since)):
+        difference = since[row] - bases[row]
+        if ((since[row] ^ bases[row]) & (since[row] ^ difference)) < 0:  # it exceeds 64 bits
+            difference = _PAST if since[row] < 0 else NEVER
+        if place < 0 or difference != waited:
+            waited, place = difference, np.searchsorted(offsets, difference, side="right")
+        nexts[row] = NEVER
+        if place < len(offsets):
+            moment = bases[row] + offsets[place]
+            is_beyond = ((bases[row] ^ moment) & (offsets[place] ^ moment)) < 0
+            if moment > since[row] and not is_beyond:
+                nexts[row] = moment
+    return nexts
 
 
 @kernel

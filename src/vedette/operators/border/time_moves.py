@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vedette.data.columns import Column
 from vedette.native.kernels import kernel
-from vedette.operators.border.deadlines import Deadlines
+from vedette.operators.border.deadlines import Deadline, Deadlines
 from vedette.operators.border.key_state import KeyState
 from vedette.operators.border.moves import Moves
 from vedette.operators.border.moving_bounds import Moments, Passing, join_passing
@@ -26,7 +26,7 @@ _PAST = int(np.iinfo(np.int64).min)
 
 def read_reached(keys: KeyState, deadlines: Deadlines, slots: NDArray[np.int32]) -> Moments:
     """The moment that each key has reached: its last row, or the last move that time made after it."""
-    return np.maximum(keys.times[slots], deadlines.read(slots).passed)
+    return np.maximum(keys.times[slots], deadlines.read_passed(slots))
 
 
 def follow_time(
@@ -42,22 +42,20 @@ def follow_time(
 
     `rows_of` returns the rows of moves. With `stops`, every row is repeated at the moment of the next row.
     """
-    n_known = len(moves.known)
-    deadline = deadlines.read(moves.known)
-    latest = moves.latest_times
+    n_known, latest = len(moves.known), moves.latest_times
     if deadlines.reached is not None:
         latest = np.maximum(latest, deadlines.reached)
-    moments = _find_moments(moves.before, moves.after, latest, read_reached(keys, deadlines, moves.known))
+    moments = _find_moments(moves.before, moves.after, latest, moves.known, keys.times, deadlines.at(moves.known))
     until = _find_ends(moves.before, moves.after, moves.times, moments)
-    since = np.concatenate([np.maximum(moments[:n_known], deadline.checked), moments[n_known:]])
-    may_pass = until > since
-    may_pass[:n_known] &= deadline.nexts <= until[:n_known]
+    since, may_pass = _find_open(moments, until, moves.known, deadlines.at(moves.known))
     kept = n_known + np.flatnonzero(may_pass[n_known:])
     if len(kept):
         may_pass[kept] = following.find_next(rows_of(_only_rows(moves, kept)), since[kept]) <= until[kept]
     rows = np.flatnonzero(may_pass)
-    passing = following.find(rows_of(_only_rows(moves, rows)), since[rows], until[rows])
-    passing = passing._replace(rows=rows[passing.rows])
+    passing = Passing(rows, rows, rows)
+    if len(rows):
+        passing = following.find(rows_of(_only_rows(moves, rows)), since[rows], until[rows])
+        passing = passing._replace(rows=rows[passing.rows])
     if stops:
         ends = np.flatnonzero(until > moments)
         ends = ends[np.isin(ends, moves.before[moves.after >= 0])]
@@ -108,11 +106,19 @@ def _repeat_rows(moves: Moves, moments: Moments, passing: Passing) -> Moves:
 
 @kernel
 def _find_moments(
-    before: NDArray[np.int64], after: NDArray[np.int64], latest_times: NDArray[np.int64], reached: NDArray[np.int64]
+    before: NDArray[np.int64],
+    after: NDArray[np.int64],
+    latest_times: NDArray[np.int64],
+    known: NDArray[np.int32],
+    key_times: NDArray[np.int64],
+    deadline: Deadline,
 ) -> NDArray[np.int64]:
-    """By row: the greatest time of its key so far."""
-    n_known = len(reached)
-    moments = np.concatenate((reached, latest_times))
+    """By row: the greatest time of its key so far. Those of the known rows are what the keys have reached."""
+    n_known = len(known)
+    moments = np.empty(n_known + len(latest_times), np.int64)
+    for row in range(n_known):
+        moments[row] = max(key_times[known[row]], deadline.passed[known[row]])
+    moments[n_known:] = latest_times
     for move in range(len(before)):
         if before[move] >= 0 and after[move] >= n_known:
             moments[after[move]] = max(moments[after[move]], moments[before[move]])
@@ -129,3 +135,17 @@ def _find_ends(
         if before[move] >= 0:
             ends[before[move]] = moments[after[move]] if after[move] >= 0 else times[move]
     return ends
+
+
+@kernel
+def _find_open(
+    moments: NDArray[np.int64], until: NDArray[np.int64], known: NDArray[np.int32], deadline: Deadline
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """By row: since when time was not examined, and whether it may have made a move until its key moves on."""
+    since, may_pass = moments.copy(), np.empty(len(moments), np.bool_)
+    for row in range(len(moments)):
+        if row < len(known):
+            since[row] = max(since[row], deadline.checked[known[row]])
+        is_due = row >= len(known) or deadline.nexts[known[row]] <= until[row]
+        may_pass[row] = until[row] > since[row] and is_due
+    return since, may_pass
