@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.native.hashing import empty_slots, find_strings, insert_strings
+from vedette.native.inline_strings import InlineStrings
 from vedette.native.words import are_same
 
 # Long common parts, so that strings differ in any one of several words, or in the last bytes alone.
@@ -34,6 +35,25 @@ def test_strings_are_found_in_a_table_as_in_a_dict(known, wanted):
     found = find_strings(*_layout(wanted), *_layout(known), slots)
     positions = {string: position for position, string in enumerate(known)}
     assert found.tolist() == [positions.get(string, -1) for string in wanted]
+    assert InlineStrings.of(*_layout(known)).find(*_layout(wanted)).tolist() == found.tolist()
+
+
+def test_strings_of_every_length_are_told_apart_in_a_table_with_their_bytes():
+    known = [b"a" * n for n in range(40)] + [b"a" * n + b"\0" for n in range(40)] + [b"\0" * n for n in range(2, 40)]
+    wanted = [*known[::-1], b"b", b"a" * 40, b"a" * 11 + b"b", b"b" + b"a" * 11, b"\x00" * 40]
+    offsets, data = _layout(wanted)
+
+    for end in (len(data), len(data) - 1):  # the last string ends with the memory
+        found = InlineStrings.of(*_layout(known)).find(offsets, data[:end].copy())
+        assert found.tolist() == [*range(len(known))][::-1] + [-1] * 5
+
+
+def test_long_strings_are_found_among_many():
+    random = np.random.default_rng(1)
+    known = [b"%d-%d" % (i, n) for i, n in enumerate(random.integers(0, 10**18, 5000).tolist())]
+    found = InlineStrings.of(*_layout(known)).find(*_layout(known[::7] + [b"x" + each for each in known[::7]]))
+
+    assert found.tolist() == [*range(0, 5000, 7)] + [-1] * len(known[::7])
 
 
 def _layout(strings):

@@ -163,6 +163,8 @@ def query_sets() -> Iterable[Specimen]:
         ("Buckets", "Buckets", one, np.arange(n)),
         ("Buckets many", "Buckets", {"x": (lows, lows + 40 * widths)}, ids),
         ("Keyed", "Keyed", keyed, ids),
+        ("KeyedRuns", "KeyedRuns", {"k": (keys, keys), "x": (np.full(n, -np.inf), lows)}, ids),
+        ("KeyedRuns ranges", "KeyedRuns", keyed, ids),
         ("Quadtree", "Quadtree", two, np.arange(n) * 3),
         ("Quadtree grouped", "Quadtree", coarse, ids),
         ("Bitmaps", "Bitmaps", wide, ids),

@@ -26,7 +26,7 @@ from vedette.native.kernels import kernel
 
 @dataclass(frozen=True)
 class ListCells:
-    """The cells of rows on one axis: row `i` has `cells[starts[i] : starts[i + 1]]`, each once, in order."""
+    """The cells of rows on one axis: row `i` has `cells[starts[i] : starts[i + 1]]`, each once, in any order."""
 
     starts: NDArray[np.int64]
     cells: Cells
@@ -41,13 +41,12 @@ class ListCells:
             return ListCells(starts - starts[0], self.cells[starts[0] : starts[-1]])
         return ListCells(*_take_lists(self.starts, self.cells, rows))
 
-    @property
-    def rows(self) -> NDArray[np.int64]:
-        """The row of each cell."""
-        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+    def spread(self, by_row: NDArray[np.int32], out: NDArray[np.int32]) -> None:
+        """Write for each cell what its row has."""
+        _spread(self.starts, by_row, out)
 
 
-SHORT = 32  # cells of a row that are sorted by insertion
+SHORT = 16  # cells of a row that are compared with each other; more are sorted
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ def element_values(elements: pa.Array) -> Any:
 
 
 def distinct_cells(starts: NDArray[np.int64], cells: Cells, n_cells: int, only_cuts: bool) -> ListCells:
-    """Each row's cells in order, each once, without null; with `only_cuts`, without gaps."""
+    """Each row's cells, each once, without null; with `only_cuts`, without gaps."""
     kept_starts, kept = _distinct(starts, cells, n_cells - 1, only_cuts)
     return ListCells(kept_starts, kept[: kept_starts[-1]])
 
@@ -112,31 +111,30 @@ def _distinct(starts: NDArray[np.int64], cells: Cells, null: int, only_cuts: boo
     end = 0
     for row in range(len(starts) - 1):
         first = end
-        for i in range(starts[row], starts[row + 1]):
-            if cells[i] != null and (cells[i] % 2 == 1 or not only_cuts):
-                kept[end] = cells[i]
-                end += 1
-        if end - first > SHORT:
-            kept[first:end] = np.sort(kept[first:end])
-        else:
-            _sort_short(kept, first, end)
-        at = first
-        for i in range(first, end):
-            if i == first or kept[i] != kept[at - 1]:
-                kept[at] = kept[i]
-                at += 1
-        end = kept_starts[row + 1] = at
+        is_short = starts[row + 1] - starts[row] <= SHORT
+        for i in range(starts[row], starts[row + 1]):  # without a branch that depends on a cell
+            cell = cells[i]
+            is_kept = (cell != null) & ((cell % 2 == 1) | (not only_cuts))
+            for j in range(first, end if is_short else first):
+                is_kept &= kept[j] != cell
+            kept[end] = cell
+            end += is_kept
+        if not is_short:
+            end = _sort_distinct(kept, first, end)
+        kept_starts[row + 1] = end
     return kept_starts, kept
 
 
 @kernel
-def _sort_short(cells: Cells, first: int, end: int) -> None:
-    for i in range(first + 1, end):
-        cell, place = cells[i], i
-        while place > first and cells[place - 1] > cell:
-            cells[place] = cells[place - 1]
-            place -= 1
-        cells[place] = cell
+def _sort_distinct(cells: Cells, first: int, end: int) -> int:
+    """Sort some cells, and drop repeated ones. Returns the new end."""
+    cells[first:end] = np.sort(cells[first:end])
+    at = first
+    for i in range(first, end):
+        if i == first or cells[i] != cells[at - 1]:
+            cells[at] = cells[i]
+            at += 1
+    return at
 
 
 @kernel
@@ -148,3 +146,10 @@ def _take_lists(starts: NDArray[np.int64], cells: Cells, rows: NDArray[np.int64]
     for i in range(len(rows)):
         taken[taken_starts[i] : taken_starts[i + 1]] = cells[starts[rows[i]] : starts[rows[i] + 1]]
     return taken_starts, taken
+
+
+@kernel
+def _spread(starts: NDArray[np.int64], by_row: NDArray[np.int32], out: NDArray[np.int32]) -> None:
+    for row in range(len(starts) - 1):
+        for i in range(starts[row], starts[row + 1]):
+            out[i] = by_row[row]

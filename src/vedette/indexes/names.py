@@ -17,6 +17,7 @@ _PLANNED = {
     "Lists": ("vedette.indexes.lists", "Lists"),
     "Buckets": ("vedette.indexes.buckets", "Buckets"),
     "Keyed": ("vedette.indexes.keyed", "Keyed"),
+    "KeyedRuns": ("vedette.indexes.keyed_runs", "KeyedRuns"),
     "Quadtree": ("vedette.indexes.quadtree", "Quadtree"),
     "Bitmaps": ("vedette.indexes.bitmaps", "Bitmaps"),
     "Verified": ("vedette.indexes.verified", "Verified"),

@@ -1,4 +1,7 @@
-"""Copies and fills eight numbers at once. The compiler would not do so by itself, because arrays might overlap."""
+"""Copies, fills and compares eight numbers at once.
+
+The compiler would not do so by itself, because arrays might overlap.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,10 @@ if config.DISABLE_JIT:  # type: ignore[attr-defined]
     def fill_eight(target: Any, at: Any, value: Any) -> None:
         """Write a number, of the target's type, eight times from `target[at]` on."""
         target[at : at + 8] = value
+
+    def count_reaching(source: Any, place: Any, least: Any) -> Any:
+        """How many of the eight 32-bit numbers from `source[place]` on are not below a number."""
+        return int((source[place : place + 8] >= least).sum())
 
 else:
 
@@ -71,3 +78,18 @@ else:
             return context.get_dummy_value()
 
         return types.void(target, types.int64, target.dtype), emit
+
+    @intrinsic
+    def count_reaching(typing_context: Any, source: Any, place: Any, least: Any) -> Any:
+        """How many of the eight 32-bit numbers from `source[place]` on are not below a number."""
+
+        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            numbers = builder.load(_eight(context, builder, source, arguments[0], arguments[1]), align=4)
+            one = builder.trunc(arguments[2], ir.IntType(32))
+            many = ir.Constant(numbers.type, ir.Undefined)
+            for lane in range(8):
+                many = builder.insert_element(many, one, ir.IntType(32)(lane))
+            bits = builder.bitcast(builder.icmp_signed(">=", numbers, many), ir.IntType(8))
+            return builder.zext(builder.ctpop(bits), ir.IntType(64))
+
+        return types.int64(source, types.int64, types.int64), emit

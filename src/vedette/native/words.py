@@ -17,14 +17,14 @@ WORD = 8  # bytes
 
 if config.DISABLE_JIT:  # type: ignore[attr-defined]
 
-    def _word_at(data: Any, place: Any) -> Any:
+    def word_at(data: Any, place: Any) -> Any:
         """The eight bytes from `data[place]` on, as one number."""
         return int.from_bytes(data[place : place + WORD].tobytes(), "little")
 
 else:
 
     @intrinsic
-    def _word_at(typing_context: Any, data: Any, place: Any) -> Any:
+    def word_at(typing_context: Any, data: Any, place: Any) -> Any:
         """The eight bytes from `data[place]` on, as one number."""
 
         def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -43,7 +43,7 @@ def are_same(left: NDArray[np.uint8], at_left: int, right: NDArray[np.uint8], at
             i += 1
         return i == n
     for i in range(0, n - WORD, WORD):
-        if _word_at(left, at_left + i) != _word_at(right, at_right + i):
+        if word_at(left, at_left + i) != word_at(right, at_right + i):
             return False
     last = n - WORD  # may overlap the word before it
-    return bool(_word_at(left, at_left + last) == _word_at(right, at_right + last))
+    return bool(word_at(left, at_left + last) == word_at(right, at_right + last))

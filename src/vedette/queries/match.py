@@ -29,7 +29,7 @@ from vedette.indexes.names import INDEXES
 from vedette.language import Residual
 from vedette.language.computed import read_computed, validate_computed
 from vedette.native.budget import BOUND, OverBudgetError, Pieces, check_bytes
-from vedette.native.buffers import empty_int64, output_int32
+from vedette.native.buffers import empty_int32, empty_int64, output_int32
 from vedette.native.damage import check, check_fields, check_shape, check_within
 from vedette.native.kernels import kernel
 from vedette.native.threads import at_most, run_pieces
@@ -361,11 +361,13 @@ def stack_cells(
     several = [each for name in fields if isinstance(each := cells[name], ListCells)]
     if several:
         (lists,) = several
-        rows = lists.rows
-        stacked = np.empty((len(fields), len(rows)), np.int32)
+        stacked = empty_int32(len(fields) * len(lists.cells)).reshape(len(fields), -1)
         for number, name in enumerate(fields):
             own = cells[name]
-            stacked[number] = own.cells if isinstance(own, ListCells) else own[rows]
+            if isinstance(own, ListCells):
+                stacked[number] = own.cells
+            else:
+                lists.spread(own, stacked[number])
         return stacked, lists.starts
     if len(fields) == 1:
         return cast(Cells, cells[fields[0]]).reshape(1, -1), None

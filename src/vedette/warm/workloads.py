@@ -161,7 +161,7 @@ def _match_boxes(
     type_ = "double" if dtype is np.float64 else "bigint"
     queries = vd.QuerySet(", ".join(f"{field} {type_}" for field in fields), index=index)
     lows = {field: (_numbers(n_queries, seed) // step * step).astype(dtype) for seed, field in enumerate(fields)}
-    width = 0 if index == "Keyed" else {1: 20, 2: 50}.get(n_fields, 300)
+    width = 0 if index in ("Keyed", "KeyedRuns") else {1: 20, 2: 50}.get(n_fields, 300)
     bounds = {field: (low, low + (width if field == "x0" else 300)) for field, low in lows.items()}
     queries.add_boxes(np.arange(n_queries), bounds)
     rows = {field: _numbers(n_rows, seed + 9).astype(dtype) for seed, field in enumerate(fields)}

@@ -55,6 +55,27 @@ def test_the_planner_takes_the_index_that_suits(queries, index):
     assert f": {index}," in queries.explain()
 
 
+@pytest.mark.parametrize(
+    ("conditions", "index"),
+    [
+        (["x < {}"], "KeyedRuns"),
+        (["x >= {}"], "KeyedRuns"),
+        (["x < {}", "x > {}"], "Keyed"),
+        (["x BETWEEN {} AND 1"], "KeyedRuns"),
+        (["x BETWEEN {} AND {}"], "Keyed"),
+    ],
+)
+def test_a_key_and_a_bound_are_a_run_if_all_bounds_are_on_one_side(conditions, index):
+    queries = vd.QuerySet("key string, x double")
+    limits = RANDOM.random(20_000).tolist()
+    conditions = [conditions[i % len(conditions)].format(limit, limit + 0.1) for i, limit in enumerate(limits)]
+    queries.add_many(
+        np.arange(20_000), [f"key = 'k{i % 1000}' AND {condition}" for i, condition in enumerate(conditions)]
+    )
+
+    assert f"20,000 boxes on key, x: {index}," in queries.explain()
+
+
 @pytest.mark.parametrize("index", INDEXES)
 @pytest.mark.parametrize(
     "widths", [{"x": 0.1}, {"x": 0.3, "y": 0.3}, {"key": None, "x": 0.3}, {"x": 0.5, "y": 0.5, "z": 0.5}]
