@@ -32,7 +32,7 @@ from benchmarks.served_zones import (
     serving,
 )
 
-N_CONNECTIONS, N_BATCH_CONNECTIONS = 100, 8
+N_CONNECTIONS, N_BATCH_CONNECTIONS = 100, 16
 BATCH = 1000
 ROWS_A_SECOND, SLOWEST_ROW = 4_000, 20.0  # milliseconds, at half of that rate
 BATCHED: dict[str, tuple[str, Callable[[Any, int], list[bytes]], int]] = {
@@ -69,7 +69,7 @@ def serve_rows(bench: Bench) -> None:
 
 @experiment("serve-batches")
 def serve_batches(bench: Bench) -> None:
-    """`POST /rows` of 1,000 rows each over eight connections, as JSON lines and as Arrow: rows a second."""
+    """`POST /rows` of 1,000 rows each over 16 connections, as JSON lines and as Arrow: rows a second."""
     seconds = bench.size(3, 1)
     with tempfile.TemporaryDirectory() as folder:
         vans = _make(bench, Path(folder))

@@ -42,8 +42,9 @@ def serve_large(bench: Bench) -> None:
         vans = Vans(n, n)
         with serving(folder) as served:
             _fill(bench, served, vans, n)
-            for run in ("first", "second", "third"):
-                _time_restart(bench, served, vans, run)
+            _time_restart(bench, served, vans, "1M rows of 20 batches in the log")
+            _send_single(served, vans, bench.size(20_000, 200))
+            _time_restart(bench, served, vans, "the same, and 20,000 batches of one row")
             _time_list(bench, served, n)
 
 
@@ -54,7 +55,13 @@ def _fill(bench: Bench, served: Served, vans: Vans, n: int) -> None:
     check_load(load, vans, rows, "rows before the restart")
 
 
-def _time_restart(bench: Bench, served: Served, vans: Vans, run: str) -> None:
+def _send_single(served: Served, vans: Vans, n_rows: int) -> None:
+    rows = vans.make(n_rows)
+    requests = iter([http_load.request(PATH, body) for body in as_objects(rows)])
+    check_load(http_load.closed(served.port, requests, 120, 1), vans, rows, "single rows")
+
+
+def _time_restart(bench: Bench, served: Served, vans: Vans, case: str) -> None:
     """Kill the service, start it, and send a batch: the state must be that of a monitor that was never stopped."""
     served.kill()
     start = time.perf_counter()
@@ -64,7 +71,7 @@ def _time_restart(bench: Bench, served: Served, vans: Vans, run: str) -> None:
     seconds = time.perf_counter() - start
     if read_events([orjson.dumps(answer)]) != vans.events(rows):
         raise AnswersDifferError("the first answer after a restart has other events")
-    bench.verdict("serve-restart", f"{run} restart", "seconds to the first answer", seconds, RESTART_SECONDS)
+    bench.verdict("serve-restart", case, "seconds to the first answer", seconds, RESTART_SECONDS)
     rows = vans.make(1000)
     requests = iter([http_load.request(PATH, body, ARROW) for body in as_arrow(rows, 1000)])
     check_load(http_load.closed(served.port, requests, 60, 1), vans, rows, "rows after the restart")

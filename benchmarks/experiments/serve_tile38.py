@@ -33,7 +33,7 @@ from benchmarks.served_zones import (
 
 TARGET = "serve-tile38"
 BATCHES, PIPELINED = 10, 1  # times the updates a second of Tile38
-BATCH, N_CONNECTIONS = 1000, 8
+BATCH, N_CONNECTIONS = 1000, 16
 _SOCKET_ROWS = 100  # of a message with several rows
 
 

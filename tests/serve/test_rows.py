@@ -251,6 +251,18 @@ def test_a_restart_continues_where_the_last_one_stopped(open_client, log_bytes):
     assert feed(client) == oracle(client, batches)
 
 
+def test_many_small_batches_end_in_a_snapshot_so_that_a_restart_repeats_few(open_client, monkeypatch):
+    monkeypatch.setattr(live_set, "_BATCHES", 10)
+    client = with_alerts(open_client())
+    rows = random_rows(64, seed=8)
+    for each in rows:
+        client.post(ROWS, json=each)
+
+    monitor = client.service.live["alerts"].monitor
+    assert (monitor.n_batches, monitor.n_logged) == (64, 64 % 11)
+    assert feed(client) == oracle(client, [[each] for each in rows])
+
+
 def test_what_was_not_written_is_not_acknowledged_and_not_kept(alerts, monkeypatch):
     batches = [[each] for each in random_rows(30, seed=3)]
     for batch in batches[:10]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from vedette.operators.side_columns import find_distinct
 
 Documents = list[dict[str, Any]]
+_TEXTS = {str, type(None)}
 
 
 def find_metadata(
@@ -31,7 +32,13 @@ def find_metadata(
 
 def to_columns(names: Sequence[str], documents: Documents) -> dict[str, pa.Array]:
     """Fields of documents as texts. Strings are as they are; other values are JSON."""
-    return {name: pa.array([_text(each.get(name)) for each in documents], pa.string()) for name in names}
+    columns = {}
+    for name in names:
+        values = [each.get(name) for each in documents]
+        if not set(map(type, values)) <= _TEXTS:
+            values = [_text(value) for value in values]
+        columns[name] = pa.array(values, pa.string())
+    return columns
 
 
 def _text(value: Any) -> str | None:

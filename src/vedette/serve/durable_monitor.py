@@ -134,6 +134,11 @@ class DurableMonitor:
         return self._n_moments
 
     @property
+    def n_logged(self) -> int:
+        """The number of batches in the log."""
+        return self._batch - self._first_of_log
+
+    @property
     def log_bytes(self) -> int:
         return self._log.n_bytes
 
@@ -147,7 +152,7 @@ class DurableMonitor:
         Raises VedetteError, and writes nothing, if changes of queries cannot take effect before.
         """
         self.refresh()
-        if self._batch == self._first_of_log:
+        if not self.n_logged:
             return
         queries = self.monitor.queries
         snapshot = Snapshot(self._batch, queries.version, self.feed.next, self.monitor.save(), self.feed.to_tables())

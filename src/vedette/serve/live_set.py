@@ -38,7 +38,8 @@ from vedette.serve.row_log import Body
 from vedette.serve.wall_clock import WallClock
 
 _GROUP_ROWS = 1 << 15  # of requests that are one step: a step costs as much as 5,000 rows in it
-_MOMENTS = 10_000  # in the log, after which a snapshot is written: they are small, but each is a step
+_BATCHES = 40_000  # in the log, after which a snapshot is written: to repeat them takes seconds, however small they are
+_MOMENTS = 10_000  # the same: one may look at all keys
 _AT_ONCE = 1024  # requests that the thread takes from the line
 _log = logging.getLogger(__name__)
 Result = TypeVar("Result")
@@ -447,7 +448,7 @@ class LiveSet:
             self._remove_reported(monitor)
         except (VedetteError, Problem) as error:
             _log.warning("set %r: queries that were reported are not removed yet: %s", self.name, error)
-        if monitor is self.monitor and (monitor.log_bytes > self._options.log_bytes or monitor.n_moments > _MOMENTS):
+        if monitor is self.monitor and self._is_log_long(monitor):
             try:
                 self._snapshot()
             except OSError as error:
@@ -456,6 +457,11 @@ class LiveSet:
             except VedetteError as error:
                 _log.error("set %r: cannot write a snapshot: %s", self.name, error)
         return answers + done
+
+    def _is_log_long(self, monitor: DurableMonitor) -> bool:
+        """Whether a snapshot should shorten the log, which a restart repeats."""
+        is_large = monitor.log_bytes > self._options.log_bytes
+        return is_large or monitor.n_logged > _BATCHES or monitor.n_moments > _MOMENTS
 
     def _remove_reported(self, monitor: DurableMonitor) -> DurableMonitor:
         """Remove queries with once="query" that batches have reported, so that no later one does; returns the monitor.
