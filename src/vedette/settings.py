@@ -18,15 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    EnvSettingsSource,
-    NoDecode,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    TomlConfigSettingsSource,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from vedette.errors import FileError, QueryError, nearest, shown
 
@@ -64,14 +56,14 @@ def _limit(default: int, counts: str, *, at_most: int | None = None) -> Any:
     return Field(default, ge=1, le=at_most, json_schema_extra={"counts": counts})
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """All settings. `Settings(...)` uses defaults for what is not given; `read` reads the file and the environment.
 
     >>> Settings(inline_bytes=1000).inline_bytes
     1000
     """
 
-    model_config = SettingsConfigDict(frozen=True, extra="forbid", env_prefix=_PREFIX, validate_default=False)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     snapshot_dir: str = ""  # for large query sets that Spark's workers read; empty: a directory of this account
     registry: str = ""  # the address of the registry for commands that do not name one
@@ -96,19 +88,7 @@ class Settings(BaseSettings):
     max_queries: int = _limit(100_000_000, "the set would have {} queries", at_most=2_000_000_000)
 
     # Limits of `vedette serve`, checked there. A table of the file; the environment cannot give it.
-    serve: Annotated[dict[str, Any], NoDecode] = {}
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Use given values only: code that makes its own settings must not depend on the environment."""
-        return (init_settings,)
+    serve: dict[str, Any] = {}
 
     @classmethod
     def read(cls, file: Path | None = None) -> Settings:
@@ -121,8 +101,9 @@ class Settings(BaseSettings):
                     f"{file}: unknown setting {shown(name)}; settings are: {', '.join(names)}{nearest(name, names)}"
                 )
         _warn_of_unknown(os.environ)
+        values |= {name: os.environ[_variable(name)] for name in names if _variable(name) in os.environ}
         try:
-            return cls(**{**values, **EnvSettingsSource(cls)()})
+            return cls(**values)
         except ValidationError as error:
             raise FileError(_describe(error)) from None
 
@@ -149,10 +130,13 @@ def settings() -> Settings:
     return Settings.read(file if named or file.exists() else None)
 
 
+def _variable(name: str) -> str:
+    return f"{_PREFIX}{name.upper()}"
+
+
 def _read_file(file: Path) -> dict[str, Any]:
     try:
-        file.open().close()  # the source ignores a missing file
-        return TomlConfigSettingsSource(Settings, file)()
+        return tomllib.loads(file.read_text("utf-8"))
     except OSError as error:
         raise FileError(f"cannot read the settings file {file}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -161,7 +145,7 @@ def _read_file(file: Path) -> dict[str, Any]:
 
 def _warn_of_unknown(variables: Iterable[str]) -> None:
     """Log a warning for each variable with the prefix that is not a setting, such as a misspelling."""
-    known = [_FILE_VARIABLE, *(f"{_PREFIX}{name.upper()}" for name in Settings.model_fields)]
+    known = [_FILE_VARIABLE, *map(_variable, Settings.model_fields)]
     for name in variables:
         is_ours = name.startswith(_PREFIX) and name not in known and not _OF_KUBERNETES.fullmatch(name)
         if is_ours:
