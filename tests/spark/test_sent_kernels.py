@@ -21,7 +21,8 @@ from vedette.spark.shipping.kernels import receive_kernels, send_kernels
 
 pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
 
-# A worker of another host: a copy of the package, and empty folders. Prints how many kernels it loaded and compiled.
+# A worker of another host: a copy of the package, and empty folders. Prints how many kernels it loaded and compiled, and
+# whether it imported what Numba needs for compiling.
 WORK = """if True:
     import sys
     copy, root, *kernels = sys.argv[1:]
@@ -32,7 +33,7 @@ WORK = """if True:
     function = worker_function("spark_work", "match", "", kernels=tuple(kernels) or None)
     assert function() == 2
     from vedette.native.kernel_cache import counts
-    print(counts["loaded"], counts["compiled"])
+    print(counts["loaded"], counts["compiled"], int("numba.np.linalg" in sys.modules))
 """
 MATCH = """
 import vedette as vd
@@ -67,7 +68,7 @@ def warm_driver():
 
 
 def run_elsewhere(tmp_path, worker, *kernels):
-    """What a worker with empty folders loaded and compiled."""
+    """What a worker with empty folders loaded and compiled, and whether it imported what compiles."""
     copy = tmp_path / "copy"
     if not copy.exists():
         ignored = shutil.ignore_patterns("__pycache__")
@@ -79,9 +80,9 @@ def run_elsewhere(tmp_path, worker, *kernels):
 def test_a_worker_with_empty_folders_compiles_nothing(tmp_path, worker, warm_driver):
     kernels = send_kernels(Session(worker))
 
-    loaded, compiled = run_elsewhere(tmp_path, worker, *kernels)
+    loaded, compiled, imported = run_elsewhere(tmp_path, worker, *kernels)
 
-    assert (loaded > 0, compiled) == (True, 0)
+    assert (loaded > 0, compiled, imported) == (True, 0, 0)
 
 
 @pytest.mark.full
@@ -89,9 +90,9 @@ def test_a_worker_compiles_what_was_not_sent_or_has_changed(tmp_path, worker, wa
     name, digest = send_kernels(Session(worker))
     (worker / name).write_bytes((worker / name).read_bytes() + b"x")
 
-    loaded, compiled = run_elsewhere(tmp_path, worker, name, digest)
+    loaded, compiled, imported = run_elsewhere(tmp_path, worker, name, digest)
 
-    assert (loaded, compiled > 0) == (0, True)
+    assert (loaded, compiled > 0, imported) == (0, True, 1)
 
 
 def test_kernels_are_sent_once_per_session(worker, warm_driver):

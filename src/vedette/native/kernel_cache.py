@@ -14,6 +14,7 @@ from typing import Any
 from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
+from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 from vedette.native.kernel_files import Cpu, KernelFiles
@@ -49,7 +50,7 @@ class KernelCache(_Cache):
         return None if self._folders.store is None else str(self._folders.store)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        target_context.refresh()
+        rtsys.initialize(target_context)  # what allocates arrays; not `refresh`, which imports all that compiles code
         key, cpu = self._key(sig, target_context.codegen())
         data = self._files.load(key, _usable(cpu))
         if data is None:
