@@ -9,9 +9,17 @@ The transforms use no SparkContext, so they also work through Spark Connect.
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
 from vedette.extras import needs_extra
 
 with needs_extra("spark", "vedette.spark"):
+    import pyspark  # noqa: F401
+
+if TYPE_CHECKING:
     from vedette.spark.backtest import backtest
     from vedette.spark.band_join import band_join
     from vedette.spark.border import border
@@ -37,3 +45,30 @@ __all__ = [
     "webhook",
     "window_join",
 ]
+
+# Most names are those of their modules. They are imported when first used: a worker needs none of them.
+_HOMES = {name: name for name in __all__} | {"RemoveReported": "reported"}
+
+
+class _Package(ModuleType):
+    """Importing `vedette.spark.match` does not bind the name `match`, which is the transform, to that module."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _HOMES or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'vedette.spark' has no attribute {name!r}")
+    with needs_extra("spark", "vedette.spark"):
+        value = getattr(import_module(f"vedette.spark.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
