@@ -21,8 +21,8 @@ from vedette.spark.shipping.kernels import receive_kernels, send_kernels
 
 pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
 
-# A worker of another host: a copy of the package, and empty folders. Prints how many kernels it loaded and compiled, and
-# whether it imported what Numba needs for compiling.
+# A worker of another host: a copy of the package, and empty folders. Prints how many kernels it loaded and compiled,
+# and whether it imported what Numba needs for compiling.
 WORK = """if True:
     import sys
     copy, root, *kernels = sys.argv[1:]
