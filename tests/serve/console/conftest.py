@@ -33,6 +33,13 @@ def shoot(page: Any, name: str, *, full_page: bool = True) -> None:
         page.screenshot(path=Path(folder) / f"{name}.png", full_page=full_page)
 
 
+def check_axe(page: Any) -> None:
+    """Fail if axe reports something serious."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    found = axe.Axe().run(page).response["violations"]
+    assert [(each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] in ("serious", "critical")] == []
+
+
 def find_chromium() -> str | None:
     return os.environ.get("VEDETTE_CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM)), None)
 

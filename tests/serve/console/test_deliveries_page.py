@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from delivery.receiver import answer, serve
-from serve.console.conftest import make_alerts
+from serve.console.conftest import check_axe, make_alerts
 
 from vedette.registry.registry import Registry
 from vedette.registry.tokens import create_token
@@ -19,12 +19,6 @@ def send(api, name, symbol, price):
     answered = api.post(f"/v1/sets/{name}/rows", json=row)
     assert answered.status_code == 200, answered.text
     return [event["event_id"] for event in answered.json()["events"]]
-
-
-def check_axe(page):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    found = axe.Axe().run(page).response["violations"]
-    assert [(each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] in ("serious", "critical")] == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

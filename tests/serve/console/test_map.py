@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from serve.console.conftest import DESKTOP, PHONE, TICKS
+from serve.console.conftest import DESKTOP, PHONE, TICKS, check_axe
 
 SCHEMA = "van string, lon double, lat double, ts timestamp"
 START = datetime(2026, 3, 2, 8, tzinfo=UTC)
@@ -37,13 +37,6 @@ def point(page, x, y):
     """A point of the map, by its share of the width and height."""
     box = page.locator(".map").bounding_box()
     return {"x": box["width"] * x, "y": box["height"] * y}
-
-
-def check_axe(page):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    found = axe.Axe().run(page).response["violations"]
-    serious = [(each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] in ("serious", "critical")]
-    assert serious == []
 
 
 def test_a_zone_is_drawn_a_van_enters_and_the_event_is_explained(server, api, open_page):

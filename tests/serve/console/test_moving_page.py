@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from serve.console.conftest import DESKTOP, PHONE, shoot
+from serve.console.conftest import DESKTOP, PHONE, check_axe, shoot
 
 PIXELS = """canvas => {
   const copy = document.createElement("canvas");
@@ -36,12 +36,6 @@ def send(api, name, vessel, time, x, y, vx, vy):
     row = {"id": vessel, "time": time, "x": x, "y": y, "vx": vx, "vy": vy}
     answer = api.post(f"/v1/sets/{name}/rows", json=row)
     assert answer.status_code == 200, answer.text
-
-
-def check_axe(page):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    found = axe.Axe().run(page).response["violations"]
-    assert [(each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] in ("serious", "critical")] == []
 
 
 def cells(page):

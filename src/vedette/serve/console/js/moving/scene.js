@@ -18,8 +18,8 @@ export class Scene {
 
   set(objects, zones, pairs, time = 0) {
     Object.assign(this, { objects, zones, pairs });
-    // The view grows, and never shrinks while objects move in it.
-    this.bounds = boundsOf([this.bounds, ...zones, ...objects.map((each) => boxAt(each, time))]);
+    // The view grows, and never shrinks while objects move in it. Nobody knows where those past their deadline are.
+    this.bounds = boundsOf([this.bounds, ...zones, ...objects.filter((each) => isKnownAt(each, time)).map((each) => boxAt(each, time))]);
   }
 
   /** Draw the scene at a time, with the movement since `now`. @param {{a: any, b: any} | null} picked a pair to mark */
