@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vedette.data.arrow_values import to_arrow
@@ -19,6 +20,7 @@ from vedette.errors import QueryError, RowError, shown
 from vedette.native.buffers import grown
 from vedette.native.damage import check, check_type
 from vedette.native.hashing import (
+    add_strings,
     check_slots,
     empty_slots,
     find_numbers,
@@ -29,9 +31,11 @@ from vedette.native.hashing import (
     leads_to_numbers,
     leads_to_strings,
 )
+from vedette.native.kernels import kernel
 from vedette.native.threads import count_pieces, cut, run_pieces
 
 STRING, INTEGER = "string", "integer"
+FEW_IDS = 1 << 12  # new ones that are added without finding the distinct ones first
 PIECE_IDS = 1 << 15  # at least, of those that a thread finds
 
 
@@ -67,12 +71,11 @@ class Ids:
         offsets, data = self._offsets, self._data
         return [data[offsets[p] : offsets[p + 1]].tobytes().decode() for p in positions.tolist()]
 
-    def pick(self, positions: list[int]) -> pa.Array:
-        """The ids at a few positions, as `to_arrow` has them."""
+    def pick(self, positions: NDArray[np.int32]) -> pa.Array:
+        """The ids at some positions, as `to_arrow` has them. For a few, Arrow takes several times as long."""
         if self.kind == INTEGER:
-            return pa.array(self._numbers[positions])
-        offsets, data = self._offsets, self._data
-        return join_strings([data[offsets[p] : offsets[p + 1]].tobytes() for p in positions])
+            return pa.Array.from_buffers(pa.int64(), len(positions), [None, pa.py_buffer(self._numbers[positions])])
+        return strings_over(*_gather(self._offsets, self._data, positions), len(positions))
 
     def read_all(self) -> NDArray[np.int64] | pa.LargeStringArray:
         """All ids by position, in the form for `find` and `append`."""
@@ -105,6 +108,28 @@ class Ids:
         text = bytearray(str(wanted).encode())  # writable, so that the kernel is not compiled twice
         offsets, data = np.array([0, len(text)], np.int64), np.frombuffer(text or bytearray(1), np.uint8)
         return int(find_strings(offsets, data, self._offsets, self._data, self._slots)[0])
+
+    def find_or_append(self, ids: NDArray[np.int64] | pa.LargeStringArray) -> NDArray[np.int32]:
+        """The newest position of each id of the set's kind. Unknown ones are added, each once."""
+        found = self.find(ids)
+        unknown = np.flatnonzero(found < 0)
+        if not len(unknown):
+            return found
+        if isinstance(ids, np.ndarray) or len(unknown) > FEW_IDS:  # many: the room for distinct ones is found first
+            some = take_ids(ids, unknown)
+            self.append(np.unique(some) if isinstance(some, np.ndarray) else pc.unique(some))
+            found[unknown] = self.find(some)
+            return found
+        self.kind = STRING
+        offsets, data = string_buffers(ids)
+        most, used = self._n + len(unknown), int(self._offsets[self._n])
+        self._offsets = grown(self._offsets, self._n + 1, most + 1)
+        self._data = grown(self._data, used, used + int((offsets[unknown + 1] - offsets[unknown]).sum()))
+        if not has_room(self._slots, most):
+            self._slots = empty_slots(most)
+            insert_strings(self._offsets, self._data, 0, self._n, self._slots)
+        self._n = int(add_strings(offsets, data, found, self._n, self._offsets, self._data, self._slots))
+        return found
 
     def append(self, ids: NDArray[np.int64] | pa.LargeStringArray) -> None:
         """Add distinct ids of the set's kind at the next positions."""
@@ -196,14 +221,6 @@ class Ids:
         check(leads, "the hash table is not that of the ids")
 
 
-def join_strings(texts: list[bytes]) -> pa.LargeStringArray:
-    """A few texts in UTF-8 as an array. From Python strings, Arrow takes several times as long."""
-    offsets = np.zeros(len(texts) + 1, np.int64)
-    np.cumsum([len(text) for text in texts], out=offsets[1:])
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(texts))]
-    return pa.Array.from_buffers(pa.large_string(), len(texts), buffers)
-
-
 def _with_room(array: NDArray[Any], used: int, n: int) -> NDArray[Any]:
     """The used part of an array, in an array of `n` elements."""
     if n == used:
@@ -262,3 +279,19 @@ def _find_twice(ids: NDArray[np.int64] | pa.LargeStringArray) -> int:
         return int(insert_numbers(ids, 0, len(ids), slots))
     offsets, data = string_buffers(ids)
     return int(insert_strings(offsets, data, 0, len(ids), slots))
+
+
+@kernel
+def _gather(
+    offsets: NDArray[np.int64], data: NDArray[np.uint8], positions: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """The offsets and bytes of the strings at these positions."""
+    starts = np.zeros(len(positions) + 1, np.int64)
+    for i in range(len(positions)):
+        starts[i + 1] = starts[i] + offsets[positions[i] + 1] - offsets[positions[i]]
+    found = np.empty(starts[-1], np.uint8)
+    for i in range(len(positions)):
+        first = offsets[positions[i]] - starts[i]
+        for place in range(starts[i], starts[i + 1]):
+            found[place] = data[first + place]
+    return starts, found

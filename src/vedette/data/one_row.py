@@ -22,15 +22,15 @@ from vedette.data.rows import read_values
 from vedette.data.schema import Field
 from vedette.errors import RowError
 
-_TYPES: dict[str, Any] = {"double": float, "bigint": int, "string": str}
+PYTHON_TYPES: dict[str, Any] = {"double": float, "bigint": int, "string": str}
 _SCALARS = {
     "double": (pa.DoubleScalar,),
     "bigint": (pa.Int64Scalar,),
     "string": (pa.StringScalar, pa.LargeStringScalar),
 }
-_DTYPES = {"double": np.dtype(np.float64), "bigint": np.dtype(np.int64)}
-_KEYS = {STRING: "string", INTEGER: "bigint"}
-_MICROSECONDS = np.dtype("datetime64[us]")
+DTYPES = {"double": np.dtype(np.float64), "bigint": np.dtype(np.int64)}
+KEY_TYPES = {STRING: "string", INTEGER: "bigint"}
+MICROSECONDS = np.dtype("datetime64[us]")
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 
@@ -64,11 +64,11 @@ class OneRowReader:
             names, columns = tuple(rows.schema.names), rows.columns
         else:
             return None
-        places = _find_places(names, self._wanted)
+        places = find_places(names, self.wanted)
         if places is None:
             return None
         try:
-            key = _read_plain(columns[places[0]], _KEYS[self.key_kind])
+            key = _read_plain(columns[places[0]], KEY_TYPES[self.key_kind])
             time = self._read_time(columns[places[1]])
             if key is None or time is None:
                 return None
@@ -85,7 +85,7 @@ class OneRowReader:
             return None
 
     @cached_property
-    def _wanted(self) -> tuple[str, ...]:
+    def wanted(self) -> tuple[str, ...]:
         return tuple(name.lower() for name in (self.key, self.time, *(field.name for field in self.fields)))
 
     def _read_time(self, column: Any) -> int | float | None:
@@ -105,7 +105,7 @@ class OneRowReader:
             is_instant = type(value) is datetime.datetime and value.tzinfo is datetime.UTC
             return (value - _EPOCH) // _MICROSECOND if is_instant else None
         if type(column) is np.ndarray:
-            return int(column.view(np.int64)[0]) if is_utc and column.dtype == _MICROSECONDS else None
+            return int(column.view(np.int64)[0]) if is_utc and column.dtype == MICROSECONDS else None
         scalar = column[0]
         if type(scalar) is not pa.TimestampScalar or scalar.type.unit != "us":
             return None
@@ -114,7 +114,7 @@ class OneRowReader:
 
 
 @lru_cache(maxsize=256)
-def _find_places(names: tuple[Any, ...], wanted: tuple[str, ...]) -> tuple[int, ...] | None:
+def find_places(names: tuple[Any, ...], wanted: tuple[str, ...]) -> tuple[int, ...] | None:
     """Where the wanted columns are, or None if one is missing or a name occurs twice, ignoring case."""
     if not all(type(name) is str for name in names):
         return None
@@ -126,7 +126,7 @@ def _find_places(names: tuple[Any, ...], wanted: tuple[str, ...]) -> tuple[int, 
 
 def _read_value(column: Any, field: Field, time_zone: str) -> Any:
     kind = field.type.name
-    if kind in _TYPES:
+    if kind in PYTHON_TYPES:
         value = _read_plain(column, kind)
         if value is not None:
             return Column(large_strings([value])) if kind == "string" else value
@@ -138,12 +138,12 @@ def _read_plain(column: Any, kind: str) -> Any:
     if type(column) is list:
         value: Any = column[0]
     elif type(column) is np.ndarray:
-        if column.dtype != _DTYPES[kind] if kind != "string" else column.dtype.kind != "U":
+        if column.dtype != DTYPES[kind] if kind != "string" else column.dtype.kind != "U":
             return None
         value = column.item()
     else:
         scalar = column[0]
         value = scalar.as_py() if type(scalar) in _SCALARS[kind] else None
-    if type(value) is not _TYPES[kind] or (kind == "bigint" and not -(1 << 63) <= value < 1 << 63):
+    if type(value) is not PYTHON_TYPES[kind] or (kind == "bigint" and not -(1 << 63) <= value < 1 << 63):
         return None
     return None if value != value and type(column) is list else value  # Arrow reads NaN in lists

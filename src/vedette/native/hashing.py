@@ -154,6 +154,35 @@ def insert_strings(
 
 
 @kernel
+def add_strings(
+    wanted_offsets: NDArray[np.int64],
+    wanted_data: NDArray[np.uint8],
+    found: NDArray[np.int32],
+    n: int,
+    offsets: NDArray[np.int64],
+    data: NDArray[np.uint8],
+    slots: NDArray[np.int32],
+) -> int:
+    """Append the wanted strings whose `found` is -1 and insert them, each once; there is room for them.
+
+    Writes their positions to `found`. Returns the number of strings.
+    """
+    mask = len(slots) - 1
+    for i in range(len(found)):
+        if found[i] >= 0:
+            continue
+        start, end = wanted_offsets[i], wanted_offsets[i + 1]
+        slot = _slot_of(wanted_data, start, end, offsets, data, slots, mask)
+        if slots[slot] < 0:
+            data[offsets[n] : offsets[n] + end - start] = wanted_data[start:end]
+            offsets[n + 1] = offsets[n] + end - start
+            slots[slot] = n
+            n += 1
+        found[i] = slots[slot]
+    return n
+
+
+@kernel
 def find_strings(
     wanted_offsets: NDArray[np.int64],
     wanted_data: NDArray[np.uint8],

@@ -218,7 +218,7 @@ def _watch_own_options(time: str, times: NDArray[Any], durations: Sequence[Any])
 
 
 def _watch_single_rows(key: Any, time: Any) -> None:
-    """Rows that come one by one, of a key that is known, as columns of each form."""
+    """Rows that come one by one or two at a time, of known and new keys, as columns of each form."""
     types = {int: "bigint", float: "double", str: "string", datetime.datetime: "timestamp"}
     queries = vd.QuerySet(f"key {types[type(key)]}, time {types[type(time)]}, s string, x double, y double, n bigint")
     for seed, fields in enumerate((["x"], ["x", "y"], ["n"], ["x", "y", "n"])):
@@ -234,6 +234,8 @@ def _watch_single_rows(key: Any, time: Any) -> None:
     monitor = queries.border(key="key", time="time")
     for step in range(12):
         row = {"key": [key], "time": [time], "s": [_WORDS[step]], "x": [80.0 * step], "y": [9.0 * step], "n": [step]}
+        if step % 4 > 1:
+            row = {name: values * 2 for name, values in row.items()} | {"key": [key, key * (step + 2)]}
         monitor.step(row if step % 2 else pa.table(row))
         if step == 6:
             queries.remove_many(np.arange(40))

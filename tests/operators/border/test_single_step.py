@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import math
 
 import numpy as np
 import pyarrow as pa
@@ -11,49 +10,13 @@ import pytest
 
 import vedette as vd
 from tests.operators.border.border_model import Model, by_key, from_table
+from tests.operators.border.small_steps import SCHEMA, make_row, make_text, rest_of, step_as_batch
 from vedette.data import answer_limit
 from vedette.errors import AnswerError, RowError
 from vedette.operators.border import single_step
 from vedette.queries import parts
 from vedette.queries.planner import compilation
 from vedette.settings import Settings
-
-SCHEMA = "k string, x double, y double, n bigint, s string, t bigint"
-TEXTS = [
-    "x > {a} AND x <= {b}",
-    "x BETWEEN {a} AND {b} AND y BETWEEN {b} AND {c}",
-    "x < {a} OR x > {b}",
-    "x BETWEEN {a} AND {b} OR y > {c}",
-    "s = 'a' AND x > {a}",
-    "s IN ('b', 'c') AND n >= {a}",
-    "n = {a} OR n IS NULL",
-    "x + y > {a}",
-    "x / n > {a}",
-    "true",
-]
-
-
-def make_text(source):
-    a, b, c = sorted(source.integers(-4, 5, 3).tolist())
-    return TEXTS[source.integers(len(TEXTS))].format(a=a, b=b, c=c)
-
-
-def make_row(source, time):
-    def pick(*choices):
-        return choices[source.integers(len(choices))]
-
-    x, y = (pick(float(source.integers(-4, 5)), source.uniform(-5, 5), None) for _ in range(2))
-    if source.random() < 0.1:
-        x = math.nan
-    return {
-        "k": pick("a", "b", "Zoë", ""),
-        "x": x,
-        "y": y,
-        "n": pick(-1, 0, 2, None),
-        "s": pick("a", "b", "z", None),
-        "t": time,
-    }
-
 
 FORMS = {
     "lists": lambda row: {name: [value] for name, value in row.items()},
@@ -80,15 +43,6 @@ def taken(monkeypatch):
 
     monkeypatch.setattr(single_step._SingleSteps, "step", counted)
     return counts
-
-
-def step_as_batch(monitor, rows):
-    return pa.concat_tables(list(monitor.step_batches(rows))).unify_dictionaries()
-
-
-def rest_of(monitor):
-    """What a monitor has besides its keys' state."""
-    return monitor.n_late, monitor.n_null_keys, monitor.n_failed, monitor.n_keys, monitor.clock, monitor.done
 
 
 @pytest.mark.parametrize(
@@ -140,6 +94,27 @@ def test_single_rows_give_the_events_and_the_state_of_batches(options, seed, tak
         assert taken[True] > 40
 
 
+@pytest.mark.parametrize("key", [7, "k7"])
+def test_the_first_row_of_a_key_is_a_single_step(key, taken):
+    source = np.random.default_rng(3)
+    queries = vd.QuerySet(f"k {'bigint' if key == 7 else 'string'}, x double, y double, t bigint")
+    lows = source.uniform(0, 100, 3000)
+    queries.add_boxes(np.arange(2000), {"x": (lows[:2000], lows[:2000] + 3)})
+    queries.add_boxes(np.arange(2000, 3000), {"x": (lows[2000:], lows[2000:] + 9), "y": (lows[:1000], lows[:1000] + 9)})
+    judge, monitor = (queries.border(key="k", time="t", event_id=True) for _ in range(2))
+    n_first = 0
+    for time in range(60):
+        rows = {"k": [key + time if key == 7 else f"{key}-{time // 2}"], "x": [source.uniform(0, 100)], "y": [1.0]}
+        rows["t"] = [time]
+        found = monitor.step(rows)
+        assert found.to_pylist() == step_as_batch(judge, rows).to_pylist()
+        n_first += found["reason"].to_pylist().count("first")
+        assert rest_of(monitor) == rest_of(judge)
+    assert n_first > 500
+    assert taken[True] == 59
+    assert monitor.save() == judge.save()
+
+
 @pytest.mark.parametrize("n_axes", [1, 2])
 def test_many_ranges_are_followed_or_compared_in_the_order_of_batches(n_axes, taken):
     source = np.random.default_rng(1)
@@ -156,7 +131,7 @@ def test_many_ranges_are_followed_or_compared_in_the_order_of_batches(n_axes, ta
         assert found.to_pylist() == step_as_batch(judge, rows).to_pylist()
         n_events += found.num_rows
     assert n_events > 200
-    assert taken[True] == 299
+    assert taken[True] == 299  # the first row is that of a batch
     assert monitor.save() == judge.save()
 
 

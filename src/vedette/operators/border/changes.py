@@ -27,6 +27,7 @@ from vedette.operators.border.differences import MOVES_AT_ONCE, DiffRMQ, find_di
 from vedette.operators.border.region_line import RSList
 from vedette.operators.border.region_segments import RSLists
 from vedette.operators.border.runs import Runs
+from vedette.operators.border.stamps import keep_stamps, take_stamps
 from vedette.queries.match import Group, Part, stack_cells
 
 SAMPLE = 4096  # boxes, and moves, that estimates examine
@@ -35,7 +36,7 @@ READ_COST, WALK_COST = 0.9, 15.0  # an entry of a region segment, and a move alo
 MATCH_COST, COMPARE_COST = 3.5, 25.0  # a match of a row in the difference of two, and a row
 SPLIT_COST = 80.0  # a move, if some moves are followed and others compared
 
-_ROW_0, _ROW_1 = np.zeros(1, np.int64), np.ones(1, np.int64)
+_NO_ROW, _ROW_0, _ROW_1 = np.full(1, -1, np.int64), np.zeros(1, np.int64), np.ones(1, np.int64)
 
 
 class BorderIndex:
@@ -97,7 +98,7 @@ class BorderIndex:
         part = ways.part
         found = []
         n_failed = 0 if failures is None else int(failures[after[after >= 0]].sum())
-        stamps = np.zeros(part.n_queries, np.int32)
+        stamps = take_stamps(part.n_queries)
         for line, own_cells, way, index in zip(self._lines, stacked, ways.lines, ways.indexes, strict=True):
             found += line.find_changes(own_cells, before, after, stamps, part, way, index)
         for kind in self._compared:
@@ -114,20 +115,27 @@ class BorderIndex:
             runs, failed = find_differences(match, before, after, n_rows, stamps, part.first_query)
             found.append(runs)
             n_failed += failed
+        keep_stamps(stamps)
         return Runs.merge(found, len(before)), ways, n_failed
 
-    def find_change(self, columns: dict[str, Column]) -> tuple[list[int], list[int], int]:
+    def find_change(self, columns: dict[str, Column], *, is_first: bool) -> tuple[list[int], list[int], int]:
         """The queries that the move from row 0 to row 1 leaves and enters, and the number of failed comparisons.
 
-        The same as `find_changes`, in the same order, for one move.
+        With `is_first`, there is only row 0, the first of its key. The same as `find_changes`, in the same order, for
+        one move.
         """
+        n_rows = 1 if is_first else 2
         if not self._is_plain:
-            runs, _, n_failed = self.find_changes(columns, 2, _ROW_0, _ROW_1, None)
+            move = (_NO_ROW, _ROW_0) if is_first else (_ROW_0, _ROW_1)
+            runs, _, n_failed = self.find_changes(columns, n_rows, *move, None)
             return *runs.of_only_move(), n_failed
         cells = {name: axis.locate(columns[source_of(name)]) for name, axis in self.part.axes.items()}
         exits: list[int] = []
         enters: list[int] = []
-        for line, own_cells in zip(self._lines, self._stack(cells, 2), strict=True):
+        for line, own_cells in zip(self._lines, self._stack(cells, n_rows), strict=True):
+            if is_first:
+                enters += line.group.index.match(own_cells).positions.tolist()
+                continue
             left, entered = line.find_change(own_cells, self.part, self.follows)
             exits += left
             enters += entered
@@ -235,8 +243,8 @@ class _Line:
             made = RSList if len(n_cells) == 1 else RSLists
             self.segments = made.build(self.group.firsts, self.group.lasts, queries, n_cells)
         n_read = self.segments.count_read(cells, before, after)
-        max_read = _choose(n_read, compare_cost)
-        return Way(max_read, 1.2 * float(n_read[n_read <= max_read].clip(0).sum()) / n_moves)
+        max_read, n_expected = _choose(n_read, compare_cost, WALK_COST, READ_COST, SPLIT_COST)
+        return Way(max_read, 1.2 * n_expected / n_moves)
 
     def find_changes(
         self,
@@ -297,14 +305,29 @@ def _without(queries: list[int], others: list[int]) -> list[int]:
     return [query for query in queries if query not in dropped]
 
 
-def _choose(n_read: NDArray[np.int64], compare_cost: float) -> float:
-    """How many entries a move may read to be followed: any number, none (-1), or as many as are worth it."""
-    walked = np.where(n_read < 0, compare_cost, WALK_COST + READ_COST * n_read)
-    split = np.minimum(walked, compare_cost).sum() + SPLIT_COST * len(n_read)
-    best = min(walked.sum(), compare_cost * len(n_read), split)
-    if best == walked.sum():
-        return np.inf
-    return (compare_cost - WALK_COST) / READ_COST if best == split else -1.0
+@kernel
+def _choose(
+    n_read: NDArray[np.int64], compare_cost: float, walk_cost: float, read_cost: float, split_cost: float
+) -> tuple[float, int]:
+    """How many entries a move may read to be followed: any number, none (-1), or as many as are worth it.
+
+    Also returns how many entries those moves read that are followed.
+    """
+    walked = split = 0.0
+    for n in n_read:
+        cost = compare_cost if n < 0 else walk_cost + read_cost * n
+        walked += cost
+        split += min(cost, compare_cost) + split_cost
+    most = (compare_cost - walk_cost) / read_cost
+    if walked <= min(compare_cost * len(n_read), split):
+        most = np.inf
+    elif split > compare_cost * len(n_read):
+        most = -1.0
+    n_expected = 0
+    for n in n_read:
+        if 0 <= n <= most:
+            n_expected += n
+    return most, n_expected
 
 
 @kernel

@@ -21,6 +21,7 @@ from vedette.native.budget import check_bytes
 from vedette.native.buffers import empty_int32, output_int32
 from vedette.native.kernels import kernel
 from vedette.operators.border.runs import ENTER, EXIT, Runs
+from vedette.operators.border.stamps import clear_stamps
 
 MOVES_AT_ONCE = 1 << 15  # whose rows are matched together, so that the answers stay in the cache
 
@@ -71,7 +72,7 @@ class DiffRMQ:
         """The changes of the moves, by the ids of boxes.
 
         Move `i` goes from row `before[i]` to row `after[i]`, where row `r` lies at `cells[axis, r]` and -1 is no row,
-        which is in no box. `stamps` is an optional buffer with room for every id.
+        which is in no box. `stamps` are zeros for every id, as they are again afterwards.
         """
 
         def match(rows: NDArray[np.int64]) -> Matches:
@@ -115,7 +116,8 @@ def find_differences(
 ) -> tuple[Runs, int]:
     """Match the rows of the moves, some at a time, and compare consecutive answers.
 
-    Also returns the number of failed comparisons. Those of a row count once, in the move that leads to it.
+    Also returns the number of failed comparisons. Those of a row count once, in the move that leads to it. `stamps`
+    are zeros for every query, as they are again afterwards.
     """
     found = [empty_int32(0)]
     n_failed = n_found = 0
@@ -129,9 +131,9 @@ def find_differences(
             left = np.setdiff1d(olds[olds >= 0], news)
             n_failed += matches.n_failed - (match(left).n_failed if len(left) else 0)
         queries = output_int32(_count_most(olds, news, places, matches.starts))
-        stamps[:] = 0
         starts, positions = matches.starts, matches.positions
         n = _difference(olds, news, places, starts, positions, first_query, stamps, start, queries, counts)
+        clear_stamps(stamps, positions, first_query)
         found.append(queries[:n] if 2 * n >= len(queries) else queries[:n].copy())
         n_found += n
         check_bytes(4 * n_found)

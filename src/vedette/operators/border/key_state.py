@@ -55,18 +55,9 @@ class KeyState:
 
     def find_slots(self, keys: NDArray[np.int64] | pa.LargeStringArray) -> NDArray[np.int32]:
         """The slot of each key. New keys get one."""
-        slots = self.keys.find(keys)
-        unknown = np.flatnonzero(slots < 0)
-        if len(unknown):
-            if isinstance(keys, np.ndarray):
-                new: Any = np.unique(keys[unknown])
-                some: Any = keys[unknown]
-            else:
-                some = keys.take(pa.array(unknown))
-                new = pc.unique(some)
-            self.keys.append(new)
+        slots = self.keys.find_or_append(keys)
+        if len(self.keys) > len(self.has_row):
             self._grow(len(self.keys))
-            slots[unknown] = self.keys.find(some)
         return slots
 
     def rows(self, slots: NDArray[np.int32]) -> dict[str, Column]:
@@ -169,13 +160,7 @@ class SlotColumn:
             self.pool = Ids()
             self.values[:] = self._intern(kept)
         texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
-        codes = self.pool.find(texts)
-        unknown = np.flatnonzero(codes < 0)
-        if len(unknown):
-            some = texts.take(pa.array(unknown))
-            self.pool.append(pc.unique(some))
-            codes[unknown] = self.pool.find(some)
-        return codes
+        return self.pool.find_or_append(texts)
 
 
 @kernel

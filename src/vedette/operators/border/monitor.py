@@ -140,7 +140,7 @@ class BorderMonitor:
         the same as for the rows one by one in time order. Raises AnswerError, and changes nothing, if the events exceed
         the setting max_answer_bytes. `step_batches` has no such limit.
         """
-        events = self._step_single(rows)
+        events = self._step_short(rows)
         return _join(self._step(rows, advance, max_answer_bytes()), "step_batches") if events is None else events
 
     def step_batches(self, rows: Any, *, advance: bool = True, max_bytes: int | None = None) -> Iterator[pa.Table]:
@@ -164,8 +164,8 @@ class BorderMonitor:
         """The events of `advance` in pieces, as in `step_batches`."""
         return self._advance(time, settings().answer_batch_bytes if max_bytes is None else max_bytes)
 
-    def _step_single(self, rows: Any) -> pa.Table | None:
-        """The events of a single row, or None if it needs a step of a batch."""
+    def _step_short(self, rows: Any) -> pa.Table | None:
+        """The events of a few rows, or None if they need a step of a batch."""
         self._abandon()
         view = self.queries.view()
         prepared = self._prepared
@@ -183,7 +183,10 @@ class BorderMonitor:
         is_settled = len(self.lingering) + len(self.pending) + len(self.cooling) > 0 or self.silent is not None
         if prepared.steps is None or is_settled:
             return None
-        events = prepared.steps.step(self, rows)
+        single, short = prepared.steps
+        events = single.step(self, rows)
+        if events is None:
+            events = short.step(self, rows)
         if events is not None:
             self.done = []
         return events
@@ -256,7 +259,7 @@ class BorderMonitor:
         expires = advance and len(batch) > 0 and (silences.longest is not None or self.silent is not None)
         if expires or self._behave(view).has_once_per_query:
             undo.keep_rows(self, moves.kept_slots[moves.lasts])
-        self._remember(view, moves, batch, details)
+        self.remember(view, moves, batch, details)
         self.n_late += moves.n_late
         self.n_null_keys += batch.n_null_keys
         if len(batch):
@@ -645,14 +648,15 @@ class BorderMonitor:
 
         return rows_of
 
-    def _remember(self, view: SetView, moves: Moves, batch: KeyedRows, details: BatchDetails) -> None:
+    def remember(self, view: SetView, moves: Moves, batch: KeyedRows, details: BatchDetails | None) -> None:
+        """Set the last rows of the keys that moved."""
         slots, rows, times = moves.kept_slots, moves.kept, moves.latest_times
         lasts = moves.lasts
         if len(lasts) < len(slots):
             slots, rows, times = slots[lasts], rows[lasts], times[lasts]
         columns = {name: column.take(rows) for name, column in batch.columns.items()}
         self.keys.put_some(slots, times, np.full(len(slots), view.versions.current, np.int32), columns)
-        if self.details:
+        if details is not None and self.details:
             self.details.put(slots, details.take(rows))
         self.changes.note(slots)
         if self.silent is not None:

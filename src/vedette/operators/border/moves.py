@@ -130,8 +130,7 @@ class Moves:
     @property
     def lasts(self) -> NDArray[np.int64]:
         """The places in `kept` of the last row of each key."""
-        slots = self.kept_slots
-        return np.flatnonzero(np.append(slots[1:] != slots[:-1], True)) if len(slots) else np.empty(0, np.int64)
+        return _find_lasts(self.kept_slots)
 
 
 def find_moves(
@@ -173,6 +172,17 @@ def find_moves(
             before[second] = -1
             after[first] = -1
     return Moves(before, after, move_slots, move_times, known, kept, kept_slots, latest_times, len(order) - n_kept)
+
+
+@kernel
+def _find_lasts(slots: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The last place of each run of equal slots."""
+    lasts, n = np.empty(len(slots), np.int64), 0
+    for i in range(len(slots)):
+        if i + 1 == len(slots) or slots[i + 1] != slots[i]:
+            lasts[n] = i
+            n += 1
+    return lasts[:n]
 
 
 @kernel

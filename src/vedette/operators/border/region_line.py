@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -175,6 +176,7 @@ class RSList:
             found = np.minimum.reduceat(widths, np.arange(0, len(widths), BLOCK))
             narrowest[first_block : first_block + len(found)] = found
         self.narrowest = narrowest
+        vars(self).pop("_line", None)
 
     def count_read(
         self, cells: NDArray[np.int32], before: NDArray[np.int64], after: NDArray[np.int64]
@@ -216,7 +218,7 @@ class RSList:
         n = _find_passed(cells[0], before, after, self._line, moves, ids)
         return moves[:n], ids[:n]
 
-    @property
+    @cached_property
     def _line(self) -> _Line:
         least = int(self.narrowest.min(initial=WIDEST))
         return _Line(self.steps, self.shifts, self.places, self.ids, self.others, self.narrowest, least, self.null)

@@ -16,6 +16,7 @@ from vedette.native.budget import BOUND, check_bytes
 from vedette.native.buffers import empty_int8, empty_int32, empty_int64, output_int32
 from vedette.native.kernels import kernel
 from vedette.native.vectors import fill_eight
+from vedette.operators.border.stamps import clear_stamps
 
 SLACK = 8  # room after the last entry, for excess writes
 EXIT, ENTER, CROSS = 0, 1, 2  # kinds of changes; in this order within a move
@@ -69,11 +70,11 @@ class Runs:
     def without_returns(self, stamps: NDArray[np.int32], first_query: int) -> Runs:
         """Without the queries that a move both leaves and enters: it went from one of their boxes to another.
 
-        `stamps` has room for every query, from the first one on.
+        `stamps` are zeros for every query, from the first one on, as they are again afterwards.
         """
         queries, counts = empty_int32(len(self)), np.zeros_like(self.counts)
-        stamps[:] = 0
         n = _drop_returns(self.queries, self.counts, stamps, first_query, queries, counts)
+        clear_stamps(stamps, self.queries, first_query)
         return Runs(queries[:n], counts)
 
     def columns(
