@@ -122,6 +122,17 @@ def test_an_old_package_is_reported_with_its_version(monkeypatch):
         raise ModuleNotFoundError("No module named 'pyspark.logger'", name="pyspark.logger")
 
 
+def test_an_old_pyspark_is_reported_when_the_transforms_are_imported(tmp_path):
+    for package in ("pyspark", "pyspark/sql", "pyspark/sql/streaming"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("__version__ = '3.5.9'")
+
+    code, _, err = run_without([], "\n    from vedette import spark\n", PYTHONPATH=f"{tmp_path}{os.pathsep}{SOURCES}")
+
+    assert code == 1
+    assert "vedette.spark needs PySpark 4.0 or later, but 3.5.9 is installed" in err
+
+
 def test_other_missing_modules_are_not_attributed_to_an_extra(monkeypatch):
     with pytest.raises(ModuleNotFoundError, match="no_such_module"), needs_extra("spark", "x"):
         import no_such_module  # noqa: F401

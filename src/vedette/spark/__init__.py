@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from vedette.extras import needs_extra
 
 with needs_extra("spark", "vedette.spark"):
-    import pyspark  # noqa: F401
+    import pyspark.sql.streaming.stateful_processor  # noqa: F401 releases before 4.0 lack it
 
 if TYPE_CHECKING:
     from vedette.spark.backtest import backtest
@@ -64,8 +64,7 @@ sys.modules[__name__].__class__ = _Package
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'vedette.spark' has no attribute {name!r}")
-    with needs_extra("spark", "vedette.spark"):
-        value = getattr(import_module(f"vedette.spark.{_HOMES[name]}"), name)
+    value = getattr(import_module(f"vedette.spark.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 
