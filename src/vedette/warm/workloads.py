@@ -69,7 +69,7 @@ def match_texts() -> None:
     queries.match(rows)
     narrow = vd.QuerySet("n bigint, tags array<string>")
     narrow.add_many(np.arange(50), [f"n = {number} AND array_contains(tags, 'word 1')" for number in range(50)])
-    narrow.match(rows)
+    narrow.match(pa.concat_tables([rows] * (MANY // N_ROWS + 1)))  # with a table of short strings
     queries.match_one({"s": "word 1", "x": 40.0, "y": 1.0, "n": 7, "tags": ["word 1", "word 2"]})
     queries.remove_many([f"query {number}" for number in range(30)])
     queries.replace("query 40", "x BETWEEN 1 AND 2 OR y BETWEEN 1 AND 2")
