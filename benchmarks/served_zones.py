@@ -27,7 +27,7 @@ from benchmarks import http_load
 from benchmarks.harness import AnswersDifferError
 
 SCHEMA = "van bigint, x double, y double, ts timestamp"
-N_VANS = 40_000
+N_VANS = 10_000
 PATH = "/v1/sets/zones/rows"
 JSON, LINES, ARROW = "application/json", "application/x-ndjson", "application/vnd.apache.arrow.stream"
 _START = datetime(2026, 3, 2, tzinfo=UTC)

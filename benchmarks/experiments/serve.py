@@ -21,6 +21,7 @@ from benchmarks.served_zones import (
     ARROW,
     JSON,
     LINES,
+    N_VANS,
     PATH,
     Served,
     Vans,
@@ -34,6 +35,7 @@ from benchmarks.served_zones import (
 
 N_CONNECTIONS, N_BATCH_CONNECTIONS = 100, 16
 BATCH = 1000
+BATCHED_VANS = 2 * N_BATCH_CONNECTIONS * BATCH  # batches that wait at the same time have no van twice
 ROWS_A_SECOND, SLOWEST_ROW = 4_000, 20.0  # milliseconds, at half of that rate
 BATCHED: dict[str, tuple[str, Callable[[Any, int], list[bytes]], int]] = {
     "JSON lines": (LINES, as_lines, 250_000),
@@ -72,7 +74,7 @@ def serve_batches(bench: Bench) -> None:
     """`POST /rows` of 1,000 rows each over 16 connections, as JSON lines and as Arrow: rows a second."""
     seconds = bench.size(3, 1)
     with tempfile.TemporaryDirectory() as folder:
-        vans = _make(bench, Path(folder))
+        vans = _make(bench, Path(folder), BATCHED_VANS)
         with serving(Path(folder)) as served:
             for name, (media_type, write, goal) in BATCHED.items():
                 for n_batches in (bench.size(100, 4), bench.size(goal * seconds * 3 // 2 // BATCH, 20)):
@@ -119,10 +121,10 @@ def _two_cores() -> tuple[int, int]:
     return cores[0], cores[-1]
 
 
-def _make(bench: Bench, folder: Path) -> Vans:
+def _make(bench: Bench, folder: Path, n_vans: int = N_VANS) -> Vans:
     n_zones = bench.size(100_000, 2_000)
     make_registry(f"sqlite:///{folder}/zones.db", n_zones).close()
-    return Vans(n_zones)
+    return Vans(n_zones, n_vans)
 
 
 def _send_rows(

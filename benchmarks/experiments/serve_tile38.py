@@ -34,6 +34,7 @@ from benchmarks.served_zones import (
 TARGET = "serve-tile38"
 BATCHES, PIPELINED = 10, 1  # times the updates a second of Tile38
 BATCH, N_CONNECTIONS = 1000, 16
+N_VANS = 2 * N_CONNECTIONS * BATCH  # batches that wait at the same time have no van twice
 _SOCKET_ROWS = 100  # of a message with several rows
 
 
@@ -47,10 +48,10 @@ def serve_tile38(bench: Bench) -> None:
     theirs = _measure_tile38(bench, program, n_zones) if program else None
     with tempfile.TemporaryDirectory() as name:
         make_registry(f"sqlite:///{name}/zones.db", n_zones).close()
-        vans = Vans(n_zones)
+        vans = Vans(n_zones, N_VANS)
         with serving(Path(name)) as served:
             for words, send, goal in _ways():
-                for n_rows in (bench.size(20_000, 2_000), bench.size(100_000, 2_000)):
+                for n_rows in (bench.size(N_VANS, 2_000), bench.size(100_000, 2_000)):
                     per_second = send(served, vans, vans.make(n_rows))
                 if theirs is None or goal is None:
                     bench.note(TARGET, words, "updates a second", per_second)
@@ -72,7 +73,7 @@ def _ways() -> list[tuple[str, Any, float | None]]:
 
 def _measure_tile38(bench: Bench, program: str, n_zones: int) -> float:
     """Updates a second, after its events are compared."""
-    vans, n_rows = Vans(n_zones, columns=["x", "y"]), bench.size(100_000, 2_000)
+    vans, n_rows = Vans(n_zones, N_VANS, columns=["x", "y"]), bench.size(100_000, 2_000)
     with tempfile.TemporaryDirectory() as name:
         server = tile38.Tile38(Path(name), program)
         try:
