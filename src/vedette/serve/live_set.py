@@ -38,7 +38,7 @@ from vedette.serve.row_log import Body
 from vedette.serve.wall_clock import WallClock
 
 _GROUP_ROWS = 1 << 15  # of requests that are one step: a step costs as much as 5,000 rows in it
-_BATCHES = 40_000  # in the log, after which a snapshot is written: to repeat them takes seconds, however small they are
+_BATCHES = 20_000  # in the log, after which a snapshot is written: to repeat them takes seconds, however small they are
 _MOMENTS = 10_000  # the same: one may look at all keys
 _AT_ONCE = 1024  # requests that the thread takes from the line
 _log = logging.getLogger(__name__)
