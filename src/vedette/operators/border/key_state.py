@@ -60,6 +60,13 @@ class KeyState:
             self._grow(len(self.keys))
         return slots
 
+    def add(self, keys: NDArray[np.int64] | pa.LargeStringArray) -> NDArray[np.int32]:
+        """The slots of keys that are distinct and have none yet."""
+        n = len(self.keys)
+        self.keys.append(keys)
+        self._grow(len(self.keys))
+        return np.arange(n, len(self.keys), dtype=np.int32)
+
     def rows(self, slots: NDArray[np.int32]) -> dict[str, Column]:
         """The last rows of these keys."""
         return {name: column.at(slots) for name, column in self.columns.items()}

@@ -91,7 +91,7 @@ class _SingleSteps:
         if keys.columns.keys() != self._fields:
             return None
         if slot < 0:
-            slot = int(keys.find_slots(_as_keys(row.key))[0])
+            slot = int(keys.add(_as_keys(row.key))[0])
         exits, enters, n_failed = self._find_changes(keys, slot, row, is_first)
         n = len(exits) + len(enters)
         if len(exits) > MOST or len(enters) > MOST:
