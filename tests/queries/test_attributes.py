@@ -86,6 +86,8 @@ def test_many_queries_have_options_as_columns():
         ({"coldown": 1}, "a query has no option 'coldown'; options are: .*; did you mean 'cooldown'?"),
         ({"cooldown": "soon"}, "cooldown must be a duration such as '5 minutes'; got 'soon'"),
         ({"dwell": -1}, "dwell must be a number above 0"),
+        ({"expire_after": 2**53 + 1}, "expire_after of a query must be at most 9,007,199,254,740,992, or a multiple"),
+        ({"cooldown": "9007199254740993 us"}, "cooldown of a query must be at most 9,007,199,254,740,992"),
         ({"margin": "wide"}, "margin of a query must be a number of 0 or more, or metres such as '50 m'; got 'wide'"),
         ({"margin": {"x": 1}}, "margin of a query must be a number"),
         ({"once": "twice"}, "once must be True, False or 'query'; got 'twice'"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
+from decimal import Decimal
 
 import numpy as np
 
@@ -92,7 +93,7 @@ def _read_text(text: str) -> int | None:
         return None if read is None else -read
     if not text.strip():
         return None
-    total, place = 0.0, 0
+    total, place = Decimal(0), 0
     while place < len(text):
         found = _PIECE.match(text, place)
         if found is None:
@@ -101,9 +102,9 @@ def _read_text(text: str) -> int | None:
         scale = _MICROSECONDS.get(unit) or _MICROSECONDS.get(unit.removesuffix("s"))
         if scale is None:
             return None
-        total += float(found[1]) * scale
+        total += Decimal(found[1]) * scale
         place = found.end()
-    return round(min(total, 2.0 * _MAX_DURATION))
+    return round(min(total, Decimal(2 * _MAX_DURATION)))
 
 
 def write_duration(microseconds: int) -> str:

@@ -78,7 +78,13 @@ def _read(name: str, value: Any) -> Any:
         read_duration(value, name, "timestamp")
         value = write_duration(value // datetime.timedelta(microseconds=1))
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    read_duration(value, name, "double" if is_number else "timestamp")
+    read = read_duration(value, name, "double" if is_number else "timestamp")
+    if int(float(read)) != read and isinstance(read, int):
+        raise QueryError(
+            f"of a query must be at most {2**53:,}, or a multiple of a higher power of 2: it is kept as a double; "
+            f"got {shown(value)}",
+            option=name,
+        )
     return value
 
 

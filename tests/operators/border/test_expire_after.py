@@ -241,3 +241,26 @@ def test_other_types_of_times(schema):
         ("long", "exit"),
         ("never", "exit"),
     ]
+
+
+@pytest.mark.parametrize("own", [{"a": 10}, {"a": 10, "b": 20}, {}])
+@pytest.mark.parametrize("default", [None, 15])
+@pytest.mark.parametrize("late", ["drop", "apply"])
+def test_silences_beyond_the_range_of_doubles_are_long(own, default, late):
+    queries = vd.QuerySet("k string, x double, t double")
+    for name in ("a", "b"):
+        queries.add(name, "x > 0", expire_after=own.get(name))
+    expires = {name: own.get(name, default) is not None for name in ("a", "b")}
+    low, high = -1.7e308, 1.7e308
+
+    def events(table):
+        return sorted((each["query"], each["time"], each["event"]) for each in table.to_pylist())
+
+    left = [(name, low, "exit") for name in expires if expires[name]]  # low + 10 is low
+    stepped = queries.border(key="k", time="t", expire_after=default, late=late)
+    stepped.step({"k": ["z"], "x": [1.0], "t": [low]})
+    again = [(name, high, "enter") for name in expires if expires[name]]
+    assert events(stepped.step({"k": ["z"], "x": [1.0], "t": [high]})) == sorted(left + again)
+    advanced = queries.border(key="k", time="t", expire_after=default, late=late)
+    advanced.step({"k": ["z"], "x": [1.0], "t": [low]})
+    assert events(advanced.advance(high)) == left

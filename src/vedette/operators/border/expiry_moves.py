@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from vedette.operators.border.events import Events
 from vedette.operators.border.key_state import KeyState
 from vedette.operators.border.moves import Moves
-from vedette.operators.border.silences import Silences, Windows
+from vedette.operators.border.silences import Silences, Windows, elapsed
 from vedette.operators.border.silent_keys import SilentKeys
 
 
@@ -41,7 +41,7 @@ def split_silences(
     until = (
         moves.times if clock is None else np.where(is_of_time | is_away, moves.times, np.maximum(moves.times, clock))
     )
-    ends = np.where(is_away & forgets, silences.top, until - windows.since)
+    ends = np.where(is_away & forgets, silences.top, elapsed(until, windows.since))
     ends = np.where(is_of_time, ends, np.maximum(ends, windows.lows))  # rows before the time of `advance`
     leaves = has_row & ~is_away & (firsts < ends)
     stays = has_row & ~is_away & (shortest < ends)

@@ -43,7 +43,7 @@ from vedette.operators.border.moving_bounds import Moments
 from vedette.operators.border.moving_queries import Following, MovingQueries, check_now
 from vedette.operators.border.options import HELD_BACK, MonitorOptions
 from vedette.operators.border.pair_table import KeyQueryPairs, PairTable
-from vedette.operators.border.silences import Silences
+from vedette.operators.border.silences import Silences, elapsed
 from vedette.operators.border.silent_keys import SilentKeys, Upcoming
 from vedette.operators.border.single_step import Prepared, prepare
 from vedette.operators.border.state import BorderState
@@ -683,7 +683,7 @@ class BorderMonitor:
         upcoming = None
         if self.silent is not None:
             everything = np.union1d(due, silent).astype(np.int32)
-            judged = np.maximum(now - self.keys.times[everything], self.silent.read(everything).judged)
+            judged = np.maximum(elapsed(now, self.keys.times[everything]), self.silent.read(everything).judged)
             upcoming = Upcoming(everything, judged, self._behave(view).silences)
         passed = yield from self._pass_time(view, now, most, due, upcoming)
         if len(silent):
@@ -739,7 +739,7 @@ class BorderMonitor:
             return np.empty(0, np.int32)
         keys = self.keys
         used = slice(0, len(keys))
-        silent = np.flatnonzero(keys.has_row[used] & (clock - keys.times[used] > expire_after)).astype(np.int32)
+        silent = np.flatnonzero(keys.has_row[used] & (elapsed(clock, keys.times[used]) > expire_after)).astype(np.int32)
         if len(silent):
             moves = Moves.away(silent, (keys.times[silent] + expire_after).astype(keys.times.dtype))
             moves, _ = self._follow_time(view, moves, None)

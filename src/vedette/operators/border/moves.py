@@ -221,9 +221,9 @@ def _find_latest_times(
     before: NDArray[np.int64], times: NDArray[Any], last_times: NDArray[Any], expire_after: Any, clock: Any
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """By row: the latest time of its key so far, and whether the key had expired before the row."""
-    limits = np.iinfo(np.int64) if times.dtype == np.int64 else np.finfo(np.float64)
-    longest = limits.max if expire_after is None else expire_after
-    now = limits.min if clock is None else clock
+    lowest, never = (np.iinfo(np.int64).min, np.iinfo(np.int64).max) if times.dtype == np.int64 else (-np.inf, np.inf)
+    longest = never if expire_after is None else expire_after
+    now = lowest if clock is None else clock
     latest_times, expired = times.copy(), np.zeros(len(times), np.bool_)
     kind = times.dtype.type
     _scan_latest_times(before, times, last_times, kind(longest), kind(now), latest_times, expired)

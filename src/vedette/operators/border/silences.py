@@ -116,3 +116,10 @@ class Windows(NamedTuple):
         """Whether each move concerns the query."""
         own = self.silences_of(silences, moves, queries)
         return np.asarray((self.lows[moves] <= own) & (own < self.highs[moves]))
+
+
+def elapsed(until: Any, since: NDArray[Any]) -> NDArray[Any]:
+    """The time since each moment. One beyond the range of doubles is the longest finite one."""
+    with np.errstate(over="ignore"):
+        gone: NDArray[Any] = until - since
+    return gone if gone.dtype == np.int64 else np.minimum(gone, np.finfo(np.float64).max)

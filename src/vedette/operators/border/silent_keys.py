@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.operators.border.key_state import KeyState
-from vedette.operators.border.silences import Silences
+from vedette.operators.border.silences import Silences, elapsed
 
 NOT_SILENT = (0, 0, -1)  # what a state has for a key that was not judged yet: its default is that of the monitor
 
@@ -68,7 +68,7 @@ class SilentKeys:
         """The keys that may have left a query."""
         n = len(keys)
         self._grow(n)
-        return np.flatnonzero(keys.has_row[:n] & (now - keys.times[:n] > self._all.nexts[:n])).astype(np.int32)
+        return np.flatnonzero(keys.has_row[:n] & (elapsed(now, keys.times[:n]) > self._all.nexts[:n])).astype(np.int32)
 
     def move_slots(self, moved: NDArray[np.int32]) -> None:
         """Update the slots of the keys; -1: the key is gone."""
