@@ -274,6 +274,33 @@ def test_differences_of_an_owner_are_filtered_before_they_are_limited(alerts, to
     assert ([line["id"] for line in diff["queries"]], diff["more"]) == (["ibm"], 0)
 
 
+def test_an_owner_that_is_a_number_is_the_same_everywhere(alerts, token):
+    for query_id, owner in (("number", 7), ("text", "7"), ("other", 70), ("nobody", None)):
+        new = {"id": query_id, "where": "price = 1", "metadata": {"owner": owner}}
+        assert alerts.post("/v1/sets/alerts/queries", json=new).status_code == 201
+    own, other = token("write", owner="7"), token("read", owner="7.0")
+    alerts.headers = token("admin")
+
+    def ids(headers, **more):
+        return [
+            query["id"]
+            for query in alerts.get("/v1/sets/alerts/queries", headers=headers, params=more).json()["queries"]
+        ]
+
+    assert (ids(own), ids(own, limit=1), ids(own, after="number"), ids(other)) == (
+        ["number", "text"], ["number"], ["text"], []
+    )  # fmt: skip
+    assert alerts.post(MATCH, json={"price": 1}, headers=own).json()["queries"] == ["number", "text"]
+    assert alerts.get("/v1/sets/alerts/queries/number", headers=own).status_code == 200
+    assert alerts.get("/v1/sets/alerts/queries/other", headers=own).status_code == 404
+    assert alerts.patch("/v1/sets/alerts/queries/number", json={"where": "price = 2"}, headers=own).status_code == 200
+    events = alerts.post(ROWS, json=row("IBM", 1, 0)).json()["events"]
+    assert {event["query"]: event["owner"] for event in events}["text"] == "7"
+    new = {"id": "new", "where": "price = 1", "metadata": {"owner": 7}}
+    assert alerts.post("/v1/sets/alerts/queries", json=new, headers=own).status_code == 201
+    assert alerts.get("/v1/sets/alerts/queries/new", headers=own).json()["metadata"] == {"owner": "7"}
+
+
 def test_the_history_names_the_author_of_each_change(alerts, token):
     writer = token("write")
     alerts.patch("/v1/sets/alerts/queries/cheap", json={"where": "price < 3"}, headers=writer)

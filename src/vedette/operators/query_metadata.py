@@ -36,10 +36,11 @@ def to_columns(names: Sequence[str], documents: Documents) -> dict[str, pa.Array
     for name in names:
         values = [each.get(name) for each in documents]
         if not set(map(type, values)) <= _TEXTS:
-            values = [_text(value) for value in values]
+            values = [as_text(value) for value in values]
         columns[name] = pa.array(values, pa.string())
     return columns
 
 
-def _text(value: Any) -> str | None:
+def as_text(value: Any) -> str | None:
+    """A value of metadata as answers have it."""
     return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from vedette.operators.query_metadata import as_text
 from vedette.registry.store.database import Database
 from vedette.registry.tokens import ADMIN, ROLES, Token, id_of, list_tokens
 from vedette.serve.problems import Problem
 from vedette.serve.sessions import Sessions
 
-OWNER = "owner"  # the field of a query's metadata that says whose it is
+# The field of a query's metadata that says whose it is. As in events, a value that is not a text has its JSON as text:
+# 7 and "7" are the same owner.
+OWNER = "owner"
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,15 @@ class Caller:
 
     def sees(self, metadata: Mapping[str, Any]) -> bool:
         """Whether a query with this metadata is one of theirs."""
-        return self.owner is None or metadata.get(OWNER) == self.owner
+        return self.owner is None or as_text(metadata.get(OWNER)) == self.owner
+
+    def owners(self) -> list[Any]:
+        """The values of the metadata that name the owner: a text, and the number or other value that has this text."""
+        try:
+            value = json.loads(self.owner or "")
+        except ValueError:
+            return [self.owner]
+        return [self.owner] if isinstance(value, str) or as_text(value) != self.owner else [self.owner, value]
 
 
 LOCAL = Caller(None, ADMIN)  # without tokens, on the loopback interface

@@ -95,9 +95,9 @@ class Editor:
         if self.caller.owner is None:
             return given
         metadata = dict(given.get("metadata") or {})
-        if metadata.setdefault(OWNER, self.caller.owner) != self.caller.owner:
+        if not self.caller.sees({OWNER: metadata.get(OWNER, self.caller.owner)}):
             raise Problem(403, "forbidden", f"the token is confined to queries of the owner {self.caller.owner!r}")
-        return {**given, "metadata": metadata}
+        return {**given, "metadata": {**metadata, OWNER: self.caller.owner}}
 
     def check_text(self, given: dict[str, Any], info: SetInfo, query_id: Any = None) -> CompiledTexts | None:
         """Raise QueryError if a text is invalid or exceeds a limit of the service. None if there is no text."""

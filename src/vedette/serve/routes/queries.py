@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -10,9 +11,11 @@ from starlette.concurrency import run_in_threadpool
 
 from vedette.errors import QueryError, UnknownQueryError
 from vedette.files.json_text import read_json
+from vedette.registry.read.query_info import QueryInfo
 from vedette.registry.read.set_info import SetInfo
 from vedette.registry.records import query_record
 from vedette.registry.tokens import READ, WRITE
+from vedette.serve.access import OWNER
 from vedette.serve.bulk import read_lines, write_lines
 from vedette.serve.json_answers import JsonAnswer
 from vedette.serve.models import BulkReport, Changed, NewQuery, QueryBody, QueryPage, QueryRecord, ToVersion, Written
@@ -36,26 +39,29 @@ async def list_queries(
 ) -> JsonAnswer:
     """A page of queries, in the order of their ids."""
     info = await context.find(name, READ)
-    wanted = _read_metadata(metadata)
+    wanted = [_read_metadata(metadata)]
     if context.caller.owner is not None:
-        wanted["owner"] = context.caller.owner
-    found = await run_in_threadpool(
-        lambda: context.service.registry.list(
-            name,
-            prefix=prefix,
-            search=search,
-            metadata=wanted,
-            state=state,
-            after=None if after is None else read_id(after, info),
-            limit=limit + 1,
-            at=at,
-        )
-    )
-    page = found[:limit]
+        wanted = [{**wanted[0], OWNER: owner} for owner in context.caller.owners()]
+    place = None if after is None else read_id(after, info)
+
+    def read() -> list[QueryInfo]:
+        chosen: dict[str, Any] = {
+            "prefix": prefix,
+            "search": search,
+            "state": state,
+            "after": place,
+            "limit": limit + 1,
+            "at": at,
+        }
+        found = [context.service.registry.list(name, metadata=each, **chosen) for each in wanted]
+        return found[0] if len(found) == 1 else sorted(itertools.chain(*found), key=lambda query: query.id)
+
+    found = await run_in_threadpool(read)
+    page = [query for query in found[:limit] if context.caller.sees(query.metadata)]
     return JsonAnswer(
         {
             "queries": [{**query_record(query, info), **_share_of(context, info, query.id)} for query in page],
-            "next": page[-1].id if len(found) > limit else None,
+            "next": found[limit - 1].id if len(found) > limit else None,
             "version": info.version if at is None else at,
         }
     )
