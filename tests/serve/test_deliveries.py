@@ -118,9 +118,11 @@ def test_a_failing_receiver_delays_nobody_and_its_events_are_dead_letters(served
 
 
 def test_addresses_that_the_service_does_not_allow_are_refused(open_client):
-    client = with_alerts(open_client())
+    client = with_alerts(open_client(**LOCAL))
     with serve() as receiver:
         put(client, receiver.url)
+        client.close()
+        client = open_client()  # which does not allow it any more
         send(client, row("IBM", 35, 1))
         wait_until(client, lambda: status(client)["dead"])
 
@@ -204,6 +206,28 @@ def test_names_of_deliveries_are_any_text_of_100_characters(served, name):
         ({"url": "https://example.com", "timeout": "soon"}, 400, "timeout"),
         ({"url": "https://example.com", "allow_addresses": ["10.0.0.0/8"]}, 422, "allow_addresses"),
         ({}, 422, "url"),
+        (
+            {"url": "http://127.0.0.1:9/"},
+            400,
+            "url is of the address 127.0.0.1, which is not public; start the service",
+        ),
+        ({"url": "http://localhost:9/"}, 400, "url is of the address 127.0.0.1, which is not public"),
+        ({"url": "http://a.localhost./"}, 400, "which is not public"),
+        ({"url": "http://[::1]/"}, 400, "url is of the address ::1, which is not public"),
+        ({"url": "http://169.254.169.254/"}, 400, "which is not public"),
+        ({"url": "http://2130706433/"}, 400, "url is of the address 127.0.0.1, which is not public"),
+        ({"url": "https://example.com", "events": []}, 400, "events must have at least one type; leave it out"),
+        (
+            {"url": "https://example.com", "events": ["enter", "exits"]},
+            400,
+            "events has 'exits'; events of this set are: exit, enter, cross; did you mean 'exit'?",
+        ),
+        (
+            {"url": "https://example.com", "group_by": "ownr"},
+            400,
+            "group_by is 'ownr'; events of this set have: sequence, key, time, query, event, reason, price, owner, "
+            "event_id; did you mean 'owner'?",
+        ),
     ],
 )
 def test_invalid_deliveries_are_refused(alerts, options, status, said):
@@ -238,3 +262,34 @@ def test_a_delivery_that_cannot_be_changed_continues_as_before(served, monkeypat
         wait_until(served, lambda: len(receiver.ids) == len(ids))
 
         assert [(each["name"], each["url"]) for each in served.get(PATH).json()] == [("hook", receiver.url)]
+
+
+def test_a_stored_delivery_is_found_while_the_service_starts(open_client, monkeypatch):
+    client = with_alerts(open_client())
+    put(client, "https://example.com/hook")
+    client.close()
+
+    client = open_client()  # nothing of it has run yet
+
+    assert client.get(f"{PATH}/hook").json()["name"] == "hook"
+    monkeypatch.setattr("vedette.serve.deliveries.deliveries._START_SECONDS", 0.01)
+    client.service.deliveries._started.clear()  # as while the registry does not answer
+    waiting = client.get(PATH)
+    assert (waiting.status_code, waiting.headers["retry-after"]) == (503, "1")
+
+
+def test_groups_of_joins_are_fields_of_their_events(client):
+    schema = "id string, price double, ts timestamp"
+    client.post("/v1/sets", json={"name": "j", "kind": "window join", "schema": {"left": schema, "right": schema}})
+    path = "/v1/sets/j/deliveries/hook"
+    assert (
+        client.put(path, json={"url": "https://example.com", "group_by": "later"}).status_code == 200
+    )  # not known yet
+    client.put("/v1/sets/j/monitor", json={"time": "ts", "id": "id", "columns": {"left": ["price"]}})
+
+    def status_of(field):
+        return client.put(path, json={"url": "https://example.com", "group_by": field}).status_code
+
+    assert [status_of(each) for each in ("left", "left_price", "right_price", "price")] == [200, 200, 400, 400]
+    assert client.put(path, json={"url": "https://example.com", "events": ["enter"]}).status_code == 400
+    assert client.put(path, json={"url": "https://example.com", "events": ["pair"]}).status_code == 200

@@ -220,6 +220,31 @@ def test_a_set_without_a_monitor_says_how_to_create_one(client):
     assert client.post(ROWS, json=row("IBM", 35, 0)).status_code == 404
 
 
+@pytest.mark.parametrize("damages", [False, True])
+def test_numbers_of_events_are_not_used_again_by_another_monitor(open_client, tmp_path, damages):
+    client = with_alerts(open_client())
+    last = client.post(ROWS, json=row("IBM", 35, 0)).json()["sequence"]
+    if damages:
+        client.close()
+        (snapshot,) = (tmp_path / "state").glob("*/snapshot-*")
+        snapshot.write_bytes(b"damaged")
+        client = open_client()
+        assert client.post(ROWS, json=row("IBM", 35, 1)).status_code == 409
+    assert client.delete("/v1/sets/alerts/monitor").status_code == 204
+    client.close()
+
+    client = open_client()
+    assert client.put("/v1/sets/alerts/monitor", json={"key": "symbol", "time": "ts"}).status_code == 201
+    first = client.post(ROWS, json=row("IBM", 35, 0)).json()["events"][0]["sequence"]
+
+    assert first > last if damages else first == last + 1
+    client.close()
+    client = open_client()  # also with the log of the second one
+    assert client.post(ROWS, json=[]).json()["sequence"] == first + 1
+    assert client.delete("/v1/sets/alerts").status_code == 204
+    assert [path.name for path in (tmp_path / "state").iterdir()] == ["lock"]
+
+
 def test_after_another_schema_rows_need_another_monitor(alerts):
     alerts.post(ROWS, json=row("IBM", 35, 0))
     alerts.patch("/v1/sets/alerts", json={"schema": f"{SCHEMA}, volume bigint"})

@@ -40,6 +40,7 @@ from vedette.serve.wall_clock import WallClock
 _GROUP_ROWS = 1 << 15  # of requests that are one step: a step costs as much as 5,000 rows in it
 _BATCHES = 20_000  # in the log, after which a snapshot is written: to repeat them takes seconds, however small they are
 _MOMENTS = 10_000  # the same: one may look at all keys
+_GAP = 1_000_000_000  # between the last event that is known and the next, if some are not known
 _AT_ONCE = 1024  # requests that the thread takes from the line
 _log = logging.getLogger(__name__)
 Result = TypeVar("Result")
@@ -91,6 +92,8 @@ class LiveSet:
         self._registry = registry
         self._options = options
         self._file = MonitorFile(Path(options.state) / followed.uid)
+        self.feed.next = self._file.read_next_event()
+        self._lost_events = False  # the feed may be behind the events of a state that cannot be restored
         self._queries: Any = None
         self._schema_version = followed.info.schema_version  # of the schema that the set was opened with
         self._rows_of: RowsOf | None = None
@@ -188,6 +191,7 @@ class LiveSet:
         def delete() -> None:
             if self._file.exists:
                 self.delete_monitor()
+            self._file.forget()
 
         await self.call(delete)
         self._end()
@@ -262,6 +266,7 @@ class LiveSet:
                     raise
                 _log.error("set %r: %s", self.name, error)
                 self.monitor_error = SnapshotError(f"the state of the monitor cannot be restored: {error}")
+                self._lost_events = True
         if self.monitor is None:
             self._open_now()
         else:
@@ -357,6 +362,10 @@ class LiveSet:
             raise no_monitor(self.name)
         return self._file.read_options()
 
+    def event_fields(self) -> list[str] | None:
+        """The fields that events have; None if there is no monitor that says it."""
+        return self.event_form.fields_with(self._file.read_options()) if self._file.exists else None
+
     def delete_monitor(self) -> None:
         """Forget the monitor and its state. Its events stay in the feed, and later ones continue their numbers."""
         if not self._file.exists:
@@ -364,7 +373,10 @@ class LiveSet:
         if self.monitor is not None:
             self.monitor.close()
         self.monitor = self.monitor_error = self.wall_clock = None
-        self._file.delete()
+        if self._lost_events:  # how many there were is not known
+            self.feed.restore([], self.feed.next + _GAP)
+            self._lost_events = False
+        self._file.delete(self.feed.next)
         with suppress(RegistryError):
             self._registry.unpin(self._stream, name=self.name)
 

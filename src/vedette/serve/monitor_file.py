@@ -4,6 +4,8 @@ monitor.json       the options, as they were given
 snapshot-N         the state after batch N, and the recent events
 rows-N.log         the batches after batch N
 
+Beside the directory, its name with .next-event has the number of the next event, once a monitor was deleted.
+
 A snapshot is written as a whole before the next log begins, so at every moment the newest snapshot and the logs from it
 on are the whole state.
 """
@@ -100,13 +102,33 @@ class MonitorFile:
         self.write_snapshot(first)
         write_durably(self._options, [json.dumps(options).encode()])
 
+    @property
+    def _numbers_file(self) -> Path:
+        """Beside the directory: the number of the next event, after the monitor is deleted."""
+        return self.directory.with_name(f"{self.directory.name}.next-event")
+
+    def read_next_event(self) -> int:
+        """The number that the events of a new monitor begin with: those of a deleted one are not used again."""
+        try:
+            return int(self._numbers_file.read_bytes())
+        except FileNotFoundError:
+            return 1
+        except ValueError:
+            raise SnapshotError(f"the file {self._numbers_file} is damaged; restore it from a backup") from None
+
     def read_options(self) -> dict[str, Any]:
         read: dict[str, Any] = json.loads(self._options.read_bytes())
         return read
 
-    def delete(self) -> None:
+    def delete(self, next_event: int) -> None:
+        """Delete the state. The number of the next event stays."""
+        write_durably(self._numbers_file, [str(next_event).encode()])
         self._options.unlink(missing_ok=True)  # first: without it there is no monitor
         shutil.rmtree(self.directory, ignore_errors=True)
+
+    def forget(self) -> None:
+        """Delete what `delete` has left: there will be no other monitor."""
+        self._numbers_file.unlink(missing_ok=True)
 
     def read_snapshot(self) -> Snapshot:
         """The newest snapshot."""

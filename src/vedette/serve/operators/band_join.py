@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from vedette.operators.band_join.monitor import BandMonitor
 from vedette.serve.models import BandMonitorBody
-from vedette.serve.operators.operator import EventForm, Operator, ordered, sign_type
+from vedette.serve.operators.operator import SIGNS, EventForm, Operator, ordered, sign_type
 from vedette.serve.operators.plain_rows import PlainRows
 from vedette.serve.operators.side_rows import SideRows, read_sides
 from vedette.serve.row_log import Body
@@ -29,7 +29,7 @@ class BandJoinOperator(Operator):
 
     @staticmethod
     def event_form(streams: Sequence[str]) -> EventForm:
-        return EventForm("query", _SIDES, lambda record: sign_type(record) if "sign" in record else "affected")
+        return EventForm("query", _SIDES, _type_of, (*SIGNS, "affected"), ("sign", "query", *_SIDES), _SIDES)
 
     def read_rows(self, body: Body) -> SideRows:
         rows = PlainRows(("value",), self.max_rows, missing={"op": "insert"})
@@ -52,3 +52,7 @@ class BandJoinOperator(Operator):
     @property
     def n_late(self) -> int:
         return 0
+
+
+def _type_of(record: dict[str, Any]) -> str:
+    return sign_type(record) if "sign" in record else "affected"

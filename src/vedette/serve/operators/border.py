@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from vedette.data.schema import Schema
 from vedette.errors import QueryError, RowError
 from vedette.files.one_row import RowReader
+from vedette.operators.border.events import KINDS
 from vedette.operators.border.monitor import BorderMonitor
 from vedette.serve.bodies import Read, RowsOf, join_reads, refuse_side
 from vedette.serve.models import BorderMonitorBody
@@ -48,7 +49,8 @@ class BorderOperator(Operator):
 
     @staticmethod
     def event_form(streams: Sequence[str]) -> EventForm:
-        return EventForm("query", ("key",), lambda record: str(record["event"]))
+        fields = ("key", "time", "query", "event", "reason")
+        return EventForm("query", ("key",), lambda record: str(record["event"]), KINDS, fields)
 
     @cached_property
     def _rows_of(self) -> RowsOf:

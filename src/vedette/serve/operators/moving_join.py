@@ -10,7 +10,7 @@ import pyarrow as pa
 from vedette.operators.moving_join.zone_monitor import ZoneMonitor
 from vedette.serve.bodies import refuse_side
 from vedette.serve.models import MovingMonitorBody
-from vedette.serve.operators.operator import EventForm, Operator, as_number, ordered, sign_type
+from vedette.serve.operators.operator import SIGNS, EventForm, Operator, as_number, ordered, sign_type
 from vedette.serve.operators.plain_rows import PlainRows
 from vedette.serve.row_log import Body
 
@@ -29,7 +29,7 @@ class MovingJoinOperator(Operator):
 
     @staticmethod
     def event_form(streams: Sequence[str]) -> EventForm:
-        return EventForm("b", ("a",), sign_type)
+        return EventForm("b", ("a",), sign_type, SIGNS, ("sign", "a", "b", "start", "end"), ("a",))
 
     def read_rows(self, body: Body) -> pa.Table:
         if body.side not in ("", "a"):

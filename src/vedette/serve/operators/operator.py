@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vedette.errors import QueryError, RowError, shown
+from vedette.operators.stable_ids import EVENT_ID
 from vedette.serve.access import OWNER
 from vedette.serve.bodies import MOMENT
 from vedette.serve.models import MonitorBody
@@ -24,11 +25,23 @@ SEQUENCE = "sequence"  # every event has it
 
 @dataclass(frozen=True)
 class EventForm:
-    """Where an event has its query and its keys, and how its type is called in streams."""
+    """Where an event has its query and its keys, how its type is called in streams, and which types and fields are."""
 
     query: str
     keys: tuple[str, ...]
     type_of: Callable[[dict[str, Any]], str]
+    types: tuple[str, ...]
+    fields: tuple[str, ...]  # besides those that the options of the monitor add
+    sides: tuple[str, ...] = ("",)  # of rows; columns are named after them
+
+    def fields_with(self, options: dict[str, Any]) -> list[str]:
+        """The fields of the events of a monitor."""
+        given = options.get("columns") or ()
+        by_side = given if isinstance(given, dict) else dict.fromkeys(self.sides, given)
+        columns = [f"{side}_{name}" if side else name for side, names in by_side.items() for name in names]
+        return list(
+            dict.fromkeys([SEQUENCE, *self.fields, *columns, *(options.get("metadata") or ()), OWNER, EVENT_ID])
+        )
 
 
 @dataclass(frozen=True)
@@ -159,9 +172,12 @@ def ordered(events: pa.Table, names: Sequence[str]) -> pa.Table:
     return events.take(pc.sort_indices(pa.table(plain), columns))
 
 
+SIGNS = ("emit", "retract")
+
+
 def sign_type(record: dict[str, Any]) -> str:
     """The type of an event that has a sign."""
-    return {1: "emit", -1: "retract"}.get(record["sign"], "unknown")
+    return SIGNS[record["sign"] < 0]
 
 
 def as_number(time: Any) -> float:

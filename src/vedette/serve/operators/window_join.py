@@ -37,7 +37,8 @@ class WindowJoinOperator(Operator):
 
     @staticmethod
     def event_form(streams: Sequence[str]) -> EventForm:
-        return EventForm("query", tuple(streams), lambda record: "pair")
+        sides = tuple(streams)
+        return EventForm("query", sides, lambda record: "pair", ("pair",), ("query", *sides), sides)
 
     def read_rows(self, body: Body) -> SideRows:
         streams = self.queries.streams

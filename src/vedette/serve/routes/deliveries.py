@@ -27,6 +27,7 @@ _Name = Annotated[str, Path(max_length=100, description="the name of the deliver
 async def list_deliveries(context: InContext, name: SetName) -> JsonAnswer:
     """The deliveries of a set, with their status."""
     await context.find(name, ADMIN)
+    await context.service.deliveries.wait_started()
     return JsonAnswer([each.to_record() for each in context.service.deliveries.list(name)])
 
 
@@ -34,6 +35,7 @@ async def list_deliveries(context: InContext, name: SetName) -> JsonAnswer:
 async def show_delivery(context: InContext, name: SetName, delivery: _Name) -> JsonAnswer:
     """A delivery, with its status."""
     await context.find(name, ADMIN)
+    await context.service.deliveries.wait_started()
     return JsonAnswer(context.service.deliveries.find(name, delivery).to_record())
 
 
@@ -52,6 +54,7 @@ async def put_delivery(context: InContext, name: SetName, delivery: _Name, body:
 async def delete_delivery(context: InContext, name: SetName, delivery: _Name) -> None:
     """End a delivery. Its dead letters stay."""
     await context.find(name, ADMIN)
+    await context.service.deliveries.wait_started()
     await context.service.deliveries.delete(await context.service.open(name), delivery)
 
 
@@ -72,6 +75,7 @@ async def retry_letters(context: InContext, choice: LetterChoice) -> JsonAnswer:
     """Send dead letters of this service's deliveries again. Delivered ones are removed."""
     context.caller.need(ADMIN)
     service, delivered, failed = context.service, 0, 0
+    await service.deliveries.wait_started()
     found = await _choose(service, choice)
     by_source: dict[str, list[Letter]] = {}
     for letter in found:
