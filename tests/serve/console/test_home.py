@@ -24,6 +24,18 @@ def test_home_shows_sets_and_events_as_they_happen(server, api, open_page):
     page.get_by_role("listitem").filter(has_text="IBM entered ibm").wait_for()
 
 
+def test_queries_that_match_nearly_every_row_need_attention(server, api, open_page):
+    make_alerts(api, "broad-alerts")
+    rows = [{"symbol": f"k{n}", "price": n, "ts": "2026-03-02T14:00:00Z"} for n in range(200)]
+    assert api.post("/v1/sets/broad-alerts/rows", json=rows).status_code == 200
+    assert api.post("/v1/sets/broad-alerts/queries", json={"id": "all", "where": "price >= 0"}).status_code == 201
+    page = open_page(server).open()
+
+    needs = page.get_by_text("broad-alerts: 1 query matches more than a tenth of the recent rows.")
+    needs.get_by_role("link", name="Show the plan").click()
+    page.get_by_role("heading", name="broad-alerts").wait_for()
+
+
 def test_signing_in_takes_a_token_and_lasts_until_it_is_revoked(start_server, open_page, tmp_path):
     server = start_server("--no-open")
     registry = Registry(f"sqlite:///{tmp_path / 'alerts.db'}")

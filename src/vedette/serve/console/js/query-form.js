@@ -31,8 +31,9 @@ export function openQueryForm(set, query, done) {
     save: async () => {
       const body = parts.read(isNew);
       const own = isNew ? (set.ids === "integer" ? Number(id.value) : id.value) : query.id;
-      const { version } = isNew ? await post(setPath(set.name, "queries"), { id: own, ...body }) : await patch(setPath(set.name, "queries", own), body);
+      const { version, warnings = [] } = isNew ? await post(setPath(set.name, "queries"), { id: own, ...body }) : await patch(setPath(set.name, "queries", own), body);
       notify(`${own} is ${isNew ? "added" : "changed"}: version ${version}.`);
+      warnings.forEach((text) => notify(text, "warn"));
       done(own);
     },
   });
