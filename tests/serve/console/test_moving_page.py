@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from serve.console.conftest import DESKTOP, PHONE, check_axe, shoot
 
+from vedette.registry.registry import Registry
+from vedette.registry.tokens import create_token
+
 PIXELS = """canvas => {
   const copy = document.createElement("canvas");
   [copy.width, copy.height] = [canvas.width, canvas.height];
@@ -119,6 +122,19 @@ def test_a_join_shows_its_events_as_pairs_and_links_to_its_objects(server, api, 
     page.get_by_text("Ada meets storm from 130 until 140").wait_for()
     page.get_by_role("link", name="See where its objects go.").click()
     page.get_by_role("button", name="Show Ada and storm").wait_for()
+
+
+def test_a_token_that_is_confined_to_an_owner_sees_no_objects(start_server, open_page, tmp_path):
+    registry = Registry(f"sqlite:///{tmp_path / 'alerts.db'}")
+    _, text = create_token(registry.database, "ann", "read", owner="ann")
+    registry.close()
+    watched = open_page(start_server("--no-open"))
+    watched.allowed = ["401"]
+    page = watched.page
+    page.goto(f"{watched.url}/#/moving")
+    page.get_by_label("Token").fill(text)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_text("Objects are for all owners").wait_for()
 
 
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["laptop", "phone"])

@@ -1,14 +1,15 @@
 /** Values as people read them. */
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const rough = new Intl.NumberFormat("en", { maximumSignificantDigits: 2 });
 const fine = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 
 export const count = (value) => (value === null || value === undefined ? "–" : whole.format(value));
 
 export const number = (value) => (Math.abs(value) >= 10_000 ? whole.format(value) : fine.format(value));
 
-/** A rate, such as 1,200/s. */
-export const rate = (value) => (value === null ? "–" : `${value >= 10 ? whole.format(value) : fine.format(value)}/s`);
+/** A rate, such as 1,200/s or 0.77/s. */
+export const rate = (value) => (value === null ? "–" : `${value >= 10 ? whole.format(value) : rough.format(value)}/s`);
 
 /** A time of the day today, or a date with it. */
 export function moment(text) {
