@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import socket
 from contextlib import ExitStack
+from datetime import UTC, datetime
 
 import httpx
+import pyarrow as pa
 import pytest
-from serve.conftest import LINES, Socket, with_alerts
+from serve.conftest import ARROW, LINES, Socket, with_alerts
 
 from vedette.errors import FileError, PipelineError
 from vedette.registry.tokens import create_token
+from vedette.serve.arrow_streams import write_stream
 from vedette.serve.limits import LIMITS, limits_of_queries, read_limits
 from vedette.serve.options import ServeOptions
 from vedette.settings import Settings
 
 QUERIES, MATCH = "/v1/sets/alerts/queries", "/v1/sets/alerts/match"
+TIME = datetime(2026, 1, 1, tzinfo=UTC)
 SQUARE = "0 0, 0 9, 9 9, 9 0, 0 0"  # five vertices
 FIFTH = "0 0, 0 9, 5 9, 9 9, 9 0, 0 0"
 
@@ -142,6 +146,45 @@ def test_a_token_may_have_its_own_rate(open_client, registry):
     client.run(client.service.poll())
 
     assert [client.post(MATCH, json=[{"price": 1}] * 6).status_code for _ in range(2)] == [200, 429]
+
+
+@pytest.mark.parametrize("between", ["\n", "\r", "\r\n"])
+def test_every_line_counts_towards_the_rate_however_lines_end(open_client, between):
+    client = with_alerts(open_client(rows_per_second=2))
+
+    def send(n):
+        return client.post(MATCH, content=between.join(['{"price": 1}'] * n + [""]), headers=LINES).status_code
+
+    assert [send(5), send(4), send(1)] == [429, 200, 429]
+
+
+def test_rows_of_arrow_count_towards_the_rate_once_they_are_read(open_client):
+    client = with_alerts(open_client(rows_per_second=100))
+
+    def send(table, path="/v1/sets/alerts/rows"):
+        return client.post(path, content=write_stream(table), headers=ARROW).status_code
+
+    wide = pa.table({"symbol": [f"{n}" * 5000 for n in range(3)], "price": [1.0] * 3, "ts": [TIME] * 3})
+    assert [send(wide) for _ in range(10)] == [200] * 10
+    narrow = pa.table({"symbol": ["a"] * 1000, "price": [1.0] * 1000})
+    assert [send(narrow, MATCH), send(wide)] == [200, 429]
+
+
+def test_rows_of_a_socket_count_towards_the_rate_once_they_are_read(open_client):
+    client = with_alerts(open_client(rows_per_second=100))
+    rows = pa.table({"symbol": ["a"] * 500, "price": [1.0] * 500, "ts": [TIME] * 500})
+
+    async def send():
+        socket = Socket(client, "/v1/sets/alerts/rows/ws")
+        for n_sent in (2, 3):
+            socket.put("receive", bytes=write_stream(rows))
+            await socket.wait_for(n_sent)
+        socket.put("disconnect")
+        await socket.end()
+        return [json.loads(message["text"]) for message in socket.sent[1:]]
+
+    accepted, refused = client.run(send())
+    assert (accepted["rows"], refused["error"]["code"]) == (500, "too_many_rows")
 
 
 def test_one_token_cannot_take_all_streams(open_client, registry):

@@ -46,3 +46,9 @@ class Rates:
         if len(self._left) >= _MOST_CALLERS:
             self._left.clear()
         self._left[caller] = (left - n_rows, now)
+
+    def correct(self, caller: str, more: int) -> None:
+        """Count rows that a request had besides those that were taken for it; they delay the next ones. May be < 0."""
+        if caller in self._left:
+            left, since = self._left[caller]
+            self._left[caller] = (left - more, since)

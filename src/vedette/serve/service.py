@@ -218,6 +218,9 @@ class Service:
     def check_rate(self, caller: Caller, n_rows: int) -> None:
         self.rates.take(caller.token_id, n_rows, caller.rows_per_second)
 
+    def correct_rate(self, caller: Caller, more: int) -> None:
+        self.rates.correct(caller.token_id, more)
+
 
 def _note_tick(passed: asyncio.Future[Accepted]) -> None:
     if not passed.cancelled() and passed.exception() is not None:

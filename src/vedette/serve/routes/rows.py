@@ -46,9 +46,11 @@ async def match(request: Request) -> Response:
     form = form_of(request.headers.get("content-type"))
     wanted = wanted_form(request.headers.get("accept"), form)
     body = await request.body()
-    service.check_rate(caller, _estimate_rows(form, body))
+    n_estimated = _estimate_rows(form, body)
+    service.check_rate(caller, n_estimated)
     live = await _open(service.open, name)
     n_rows, n_matches, answer = await live.call(lambda: _match(live, caller, form, wanted, body))
+    service.correct_rate(caller, n_rows - n_estimated)
     service.metrics.rows.labels(name, "match").inc(n_rows)
     service.metrics.matches.labels(name).inc(n_matches)
     return Response(answer, media_type=MEDIA_TYPES[wanted])
@@ -88,10 +90,13 @@ class Rows:
         caller.need_all_owners(WRITE, name)
         form = form_of(headers.get("content-type"))
         body = await _read_body(receive)
-        service.check_rate(caller, _estimate_rows(form, body))
+        n_estimated = _estimate_rows(form, body)
+        service.check_rate(caller, n_estimated)
         live = service.live.get(name) or await _open(service.open, name)
         side = _side_of(Request(scope)) if scope["query_string"] else ""
-        return dump(_to_answer(service, name, await live.accept(Body(form, body, side))))
+        accepted = await live.accept(Body(form, body, side))
+        service.correct_rate(caller, accepted.n_rows - n_estimated)
+        return dump(_to_answer(service, name, accepted))
 
 
 async def _read_body(receive: Receive) -> bytes:
@@ -159,12 +164,20 @@ async def _read_rows(
 
 def _accept(service: Service, caller: Caller, live: LiveSet, body: Body) -> asyncio.Future[Accepted]:
     try:
-        service.check_rate(caller, _estimate_rows(body.form, body.data))
-        return _counted(service, live, body)
+        n_estimated = _estimate_rows(body.form, body.data)
+        service.check_rate(caller, n_estimated)
+        future = _counted(service, live, body)
     except Problem as problem:
         refused: asyncio.Future[Accepted] = asyncio.get_running_loop().create_future()
         refused.set_exception(problem)
         return refused
+
+    def correct(done: asyncio.Future[Accepted]) -> None:
+        if not done.cancelled() and done.exception() is None:
+            service.correct_rate(caller, done.result().n_rows - n_estimated)
+
+    future.add_done_callback(correct)
+    return future
 
 
 def _counted(service: Service, live: LiveSet, body: Body) -> asyncio.Future[Accepted]:
@@ -221,12 +234,8 @@ async def _open(open_set: Callable[[str], Any], name: str) -> LiveSet:
 
 
 def _estimate_rows(form: int, body: bytes) -> int:
-    """About how many rows a body has, before it is read."""
-    if form == LINES:
-        return body.count(b"\n") + 1
-    if form == JSON:
-        return max(1, body.count(b"{"))
-    return max(1, len(body) // 100)
+    """About how many rows a body has, before it is read. Each row of JSON is an object."""
+    return max(1, len(body) // 100 if form == ARROW else body.count(b"{"))
 
 
 def _match(live: LiveSet, caller: Caller, form: int, wanted: int, body: bytes) -> tuple[int, int, bytes]:
