@@ -7,10 +7,12 @@ from itertools import pairwise
 
 import pyarrow as pa
 import pytest
+from serve.conftest import ARROW as ARROW_TYPE
 from serve.conftest import LINES, with_alerts
 
 import vedette as vd
 from vedette.registry.tokens import create_token
+from vedette.serve.arrow_streams import write_stream
 from vedette.serve.bodies import ARROW, JSON, RowsOf
 from vedette.serve.match_shares import BroadQueries
 from vedette.serve.recent_rows import RecentRows
@@ -178,6 +180,34 @@ def test_a_sample_has_evenly_spaced_rows_of_the_newest_bodies_in_every_form():
 
     assert (len(xs), xs[0], xs[-1]) == (1000, -1.0, 9999.0)
     assert max(after - before for before, after in pairwise(xs)) <= 11
+
+
+@pytest.mark.parametrize("form", [JSON, ARROW])
+def test_a_sample_has_rows_that_charts_have_read_before(form):
+    rows_of, recent = RowsOf(vd.Schema.parse("x double"), "UTC", 0), RecentRows()
+    for first in (0, 50, 100):
+        table = pa.table({"x": [float(x) for x in range(first, first + 50)]})
+        body = json.dumps(table.to_pylist()).encode() if form == JSON else write_stream(table)
+        recent.append([Body(form, body)])
+        recent.tables(rows_of)
+
+    assert recent.sample(rows_of)["x"].to_pylist() == [float(x) for x in range(150)]
+
+
+def test_a_field_that_rows_of_arrow_lack_is_null_and_hides_no_other_query_from_the_limit(open_client):
+    client = with_alerts(open_client(max_match_share=0.5))
+    client.patch("/v1/sets/alerts", json={"schema": "symbol string, price double, ts timestamp, size int"})
+    client.delete("/v1/sets/alerts/monitor")
+    client.put("/v1/sets/alerts/monitor", json={"key": "symbol", "time": "ts"})
+    table = RowsOf(vd.Schema.parse("symbol string, price double, ts timestamp"), "UTC", 0).to_table(rows(200))
+    assert client.post(ROWS, content=write_stream(table), headers=ARROW_TYPE).status_code == 200
+
+    texts = {"a": "size > 1", "b": "price >= 0", "c": "size IS NULL", "d": "price < 10"}
+    lines = "\n".join(json.dumps({"id": name, "where": text}) for name, text in texts.items())
+    report = client.post(f"{QUERIES}/bulk?skip_invalid=true", content=lines, headers=LINES).json()
+
+    assert [line["did"] for line in report["lines"]] == ["added", "nothing", "nothing", "added"]
+    assert [line.get("match_share") for line in report["lines"]] == [0.0, None, None, 0.05]
 
 
 def test_small_bodies_are_counted_with_the_objects_around_them():

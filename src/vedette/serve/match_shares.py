@@ -9,12 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from vedette.data.columns import null_column
 from vedette.errors import RowError, count, shown
 from vedette.language import CompiledTexts
 from vedette.queries.selectivity import BROAD_SHARE, Selectivity, percent
@@ -48,13 +49,13 @@ class Sample:
         rows = None if recent is None else recent.sample(RowsOf(schema, info.time_zone, 0))
         if rows is not None and rows.num_rows >= LEAST_ROWS:
             with suppress(RowError):  # rows of a schema that the set had before
-                read = Selectivity.read(rows, max_share, schema, info.time_zone)
+                read = _with_all_fields(Selectivity.read(rows, max_share, schema, info.time_zone))
                 return cls(read, f"{count(read.n_rows, 'row')} of the last ones", max_share)
         stored = selectivity_of(registry.database, info)
         return None if stored is None else cls(stored, f"the {count(stored.n_rows, 'row')} of the sample", max_share)
 
     def measure(self, compiled: CompiledTexts, n: int) -> list[float] | None:
-        """The share of each query. None if the rows lack a field that one of them uses."""
+        """The share of each query. None if one of them uses a field that the stored sample lacks."""
         if self.selectivity.find_lacking(compiled.blocks, compiled.residuals) is not None:
             return None
         return [float(share) for share in self.selectivity.shares(compiled.blocks, compiled.residuals, n)]
@@ -107,3 +108,9 @@ class BroadQueries:
 
     def is_current(self, version: int) -> bool:
         return self.version == version and time.monotonic() < self.measured_at + _FRESH_SECONDS
+
+
+def _with_all_fields(rows: Selectivity) -> Selectivity:
+    """Fields that rows of Arrow lack are null, as in rows of JSON."""
+    nulls = {field.name: null_column(field.type, rows.n_rows) for field in rows.schema}
+    return replace(rows, columns=nulls | rows.columns)

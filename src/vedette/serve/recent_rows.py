@@ -79,15 +79,18 @@ class RecentRows:
             is_fresh = known is not None and time.monotonic() < known[1] + _SAMPLE_SECONDS
             if known is not None and (known[0] == n_appended or (is_fresh and known[2].num_rows >= _SAMPLE_ROWS)):
                 return known[2]
-            bodies = _newest(self._bodies)
-            older = list(self._read)[-1:]
-        read = [each for each in [*older, *_read_all(bodies, rows_of)] if each.num_rows]
-        if not read:
+            bodies, older = _newest(self._bodies), list(self._read)
+        read = _read_all(bodies, rows_of)
+        n_rows = sum(table.num_rows for table in read)
+        while older and n_rows < _SAMPLE_ROWS:
+            read.insert(0, older.pop())
+            n_rows += read[0].num_rows
+        if not n_rows:
             return None
         try:
             rows = pa.concat_tables(read, promote_options="permissive")
         except pa.ArrowException:  # columns of other types
-            rows = read[-1]
+            rows = max(read, key=len)
         n = min(_SAMPLE_ROWS, rows.num_rows)
         sample = rows.take(np.linspace(0, rows.num_rows - 1, n).astype(np.int64))
         with self._lock:
