@@ -149,6 +149,19 @@ def test_an_uploaded_sample_is_kept_with_the_set_and_bounds_its_queries(client):
     assert zones.status_code == 400
 
 
+def test_queries_cannot_use_a_field_that_no_row_of_a_sample_has(client):
+    new = {"name": "alerts", "schema": "price double, size int", "sample": [{"Price": 1}], "max_match_share": 0.5}
+    assert client.post("/v1/sets", json=new).status_code == 201
+
+    refused = add(client, "large", "size > 1")
+    assert (refused.status_code, "uses field 'size', which the sample lacks" in refused.text) == (400, True)
+    assert add(client, "cheap", "price < 1").status_code == 201
+    misspelt = client.patch("/v1/sets/alerts", json={"sample": [{"prise": 1}]})
+    assert (misspelt.status_code, misspelt.json()["error"]["message"]) == (
+        400, "the sample has no field of the set; its fields are: price, size"
+    )  # fmt: skip
+
+
 def test_broad_queries_are_those_that_plain_counting_finds():
     queries = vd.QuerySet("x double, s string")
     texts = {f"q{i}": f"x >= {i * 7} AND x < {i * 7 + i}" for i in range(60)} | {"all": "s IS NULL OR x > 3"}

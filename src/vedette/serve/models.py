@@ -343,8 +343,12 @@ class NewToken(Body):
     role: Literal["read", "write", "admin"]
     sets: list[Name] | None = Field(None, description="confine it to these sets")
     owner: Name | None = Field(None, description="confine it to queries of this owner")
-    max_queries: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(None, description="active, in each set")
-    rows_per_second: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(None, description="that it may send")
+    max_queries: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(
+        None, description="active, in each set; 0: it can add none"
+    )
+    rows_per_second: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(
+        None, description="that it may send; 0: no limit"
+    )
     ttl: str | None = Field(None, description="expires after this time: 30 days")
 
 

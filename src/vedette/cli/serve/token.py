@@ -25,7 +25,8 @@ def create(
         str | None, typer.Option(metavar="OWNER", help="Confine it to queries whose metadata has this owner")
     ] = None,
     max_queries: Annotated[
-        int | None, typer.Option(metavar="NUMBER", min=0, help="Limit on its active queries in a set")
+        int | None,
+        typer.Option(metavar="NUMBER", min=0, help="Limit on its active queries in a set; 0: it can add none"),
     ] = None,
     rows_per_second: Annotated[
         int | None, typer.Option(metavar="NUMBER", min=0, help="Limit on its rows per second; 0: none")

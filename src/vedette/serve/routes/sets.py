@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from starlette.concurrency import run_in_threadpool
 
 from vedette.data.schema import Schema
-from vedette.errors import SchemaError
+from vedette.errors import RowError, SchemaError
 from vedette.registry.read.query_info import QueryInfo
 from vedette.registry.records import query_record, set_record
 from vedette.registry.tokens import ADMIN, READ, WRITE
@@ -141,10 +141,15 @@ async def restore_set(
 
 
 def _read_sample(rows: list[dict[str, Any]], schema: str | dict[str, str] | None, time_zone: str) -> pa.Table:
-    """Rows of JSON in the types of the schema."""
+    """Rows of JSON in the types of the schema. A field that no row has is not in the sample, as in a file of rows."""
     if not isinstance(schema, str):
         raise SchemaError("a sample is of rows of one schema: sets of match and border have one")
-    return RowsOf(Schema.parse(schema), time_zone, len(rows)).to_table(rows)
+    table = RowsOf(Schema.parse(schema), time_zone, len(rows)).to_table(rows)
+    given = {name.lower() for row in rows for name in row}
+    known = [name for name in table.column_names if name.lower() in given]
+    if not known:
+        raise RowError(f"the sample has no field of the set; its fields are: {', '.join(table.column_names)}")
+    return table.select(known)
 
 
 def changed_ids(context: Context, name: str, before: int, after: int) -> list[Any]:
