@@ -16,6 +16,7 @@ from vedette.errors import UnknownSetError
 from vedette.serve import live_set
 from vedette.serve.arrow_streams import write_stream
 from vedette.serve.event_feed import Chunk, EventFeed
+from vedette.serve.service import Service
 
 ROWS = "/v1/sets/alerts/rows"
 MATCH = "/v1/sets/alerts/match"
@@ -218,6 +219,23 @@ def test_a_set_without_a_monitor_says_how_to_create_one(client):
     assert client.put("/v1/sets/alerts/monitor", json={"key": "symbol", "time": "ts"}).status_code == 409
     assert client.delete("/v1/sets/alerts/monitor").status_code == 204
     assert client.post(ROWS, json=row("IBM", 35, 0)).status_code == 404
+
+
+def test_numbers_are_not_used_again_if_a_monitor_is_deleted_before_it_is_restored(open_client, monkeypatch):
+    async def open_none(service):
+        pass
+
+    client = with_alerts(open_client())
+    last = client.post(ROWS, json=row("IBM", 5, 0)).json()["sequence"]
+    client.close()
+    monkeypatch.setattr(Service, "_open_monitors", open_none)
+    client = open_client()
+
+    assert client.delete("/v1/sets/alerts/monitor").status_code == 204
+    client.put("/v1/sets/alerts/monitor", json={"key": "symbol", "time": "ts"})
+    (event,) = client.post(ROWS, json=row("IBM", 5, 0)).json()["events"]
+
+    assert (last, event["sequence"]) == (1, 2)
 
 
 @pytest.mark.parametrize("damages", [False, True])

@@ -301,6 +301,17 @@ def test_an_owner_that_is_a_number_is_the_same_everywhere(alerts, token):
     assert alerts.get("/v1/sets/alerts/queries/new", headers=own).json()["metadata"] == {"owner": "7"}
 
 
+@pytest.mark.parametrize("owner", ["NaN", "-Infinity", "[1]", "{}", '"x"', "null", "true", "1e999", "9" * 200])
+def test_an_owner_may_have_any_name(alerts, token, owner):
+    own = token("write", owner=owner)
+    new = {"id": "own", "where": "price = 1"}
+    assert alerts.post("/v1/sets/alerts/queries", json=new, headers=own).status_code == 201
+
+    listed = alerts.get("/v1/sets/alerts/queries", headers=own)
+
+    assert [query["id"] for query in listed.json()["queries"]] == ["own"]
+
+
 def test_the_history_names_the_author_of_each_change(alerts, token):
     writer = token("write")
     alerts.patch("/v1/sets/alerts/queries/cheap", json={"where": "price < 3"}, headers=writer)

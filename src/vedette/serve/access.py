@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -61,12 +62,13 @@ class Caller:
         return self.owner is None or as_text(metadata.get(OWNER)) == self.owner
 
     def owners(self) -> list[Any]:
-        """The values of the metadata that name the owner: a text, and the number or other value that has this text."""
+        """The values of the metadata that name the owner: a text, and the number or boolean that has this text."""
         try:
             value = json.loads(self.owner or "")
         except ValueError:
             return [self.owner]
-        return [self.owner] if isinstance(value, str) or as_text(value) != self.owner else [self.owner, value]
+        is_plain = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+        return [self.owner, value] if is_plain and as_text(value) == self.owner else [self.owner]
 
 
 LOCAL = Caller(None, ADMIN)  # without tokens, on the loopback interface

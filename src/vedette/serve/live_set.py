@@ -190,7 +190,7 @@ class LiveSet:
 
         def delete() -> None:
             if self._file.exists:
-                self.delete_monitor()
+                self._delete_state()
             self._file.forget()
 
         await self.call(delete)
@@ -370,6 +370,10 @@ class LiveSet:
         """Forget the monitor and its state. Its events stay in the feed, and later ones continue their numbers."""
         if not self._file.exists:
             raise no_monitor(self.name)
+        _ = self.queries  # restores the number of the next event
+        self._delete_state()
+
+    def _delete_state(self) -> None:
         if self.monitor is not None:
             self.monitor.close()
         self.monitor = self.monitor_error = self.wall_clock = None
