@@ -25,3 +25,9 @@ def test_a_duration_beyond_all_bounds_is_refused_in_a_short_sentence(text):
 def test_a_number_beyond_all_bounds_is_refused(value, time_type):
     with pytest.raises(QueryError, match="number above 0"):
         read_duration(value, "within", time_type)
+
+
+@pytest.mark.parametrize("text", ["--1 second", "- -1 second", "-" * 5000 + "1 second"])
+def test_a_duration_has_at_most_one_sign(text):
+    with pytest.raises(QueryError, match="must be a duration such as"):
+        read_duration(text, "dwell", "timestamp")

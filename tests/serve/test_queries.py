@@ -270,3 +270,20 @@ def test_a_change_of_another_process_is_followed(database, request, tmp_path, op
         client.close()
         own.close()
         with_other.close()
+
+
+@pytest.mark.parametrize("name", ["dwell", "expire_after", "cooldown"])
+def test_a_duration_that_does_not_fit_the_times_of_the_monitor_is_refused_and_rows_are_not(alerts, name):
+    row, new = {"symbol": "IBM", "price": 5, "ts": "2026-01-01T00:00:00Z"}, {"id": "bad", "where": "price > 1", name: 5}
+    line = {**new, "id": "worse"}
+
+    answers = [
+        alerts.post("/v1/sets/alerts/queries", json=new),
+        alerts.patch("/v1/sets/alerts/queries/cheap", json={name: 5}),
+        alerts.post("/v1/sets/alerts/queries/bulk", content=json.dumps(line), headers=LINES),
+    ]
+
+    assert [answer.status_code for answer in answers] == [400] * 3
+    assert all(f"{name} must be a duration such as '5 minutes'; got 5" in answer.text for answer in answers[:2])
+    assert alerts.post("/v1/sets/alerts/rows", json=row).status_code == 200
+    assert alerts.post("/v1/sets/alerts/queries", json={**new, name: "5 minutes"}).status_code == 201

@@ -88,9 +88,8 @@ def read_interval(value: object, name: str) -> float:
 
 
 def _read_text(text: str) -> int | None:
-    if text.lstrip().startswith("-"):
-        read = _read_text(text.lstrip()[1:])
-        return None if read is None else -read
+    is_negative = text.lstrip().startswith("-")
+    text = text.lstrip()[1:] if is_negative else text
     if not text.strip():
         return None
     total, place = Decimal(0), 0
@@ -104,7 +103,8 @@ def _read_text(text: str) -> int | None:
             return None
         total += Decimal(found[1]) * scale
         place = found.end()
-    return round(min(total, Decimal(2 * _MAX_DURATION)))
+    read = round(min(total, Decimal(2 * _MAX_DURATION)))
+    return -read if is_negative else read
 
 
 def write_duration(microseconds: int) -> str:

@@ -132,6 +132,12 @@ def _add_step(editor: Editor, change: Change, line: BulkLine) -> None:
 def _judge(editor: Editor, info: SetInfo, lines: list[BulkLine]) -> None:
     """Note what is wrong with each line: its id, its text, or that it is somebody else's."""
     _judge_ids(editor.registry, editor, info, [line for line in lines if line.error is None])
+    time_type = editor.time_type(info)
+    for line in lines:
+        try:
+            editor.check_durations(line.given, time_type)
+        except QueryError as unfit:
+            line.error = line.error or unfit
     texts = [line for line in lines if line.error is None and isinstance(line.given.get("text"), str)]
     schema = info.read_schema()
     if schema is None or not texts:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from vedette.data.durations import read_duration
 from vedette.errors import ConflictError, UnknownQueryError
 from vedette.language import CompiledTexts, compile_texts
-from vedette.queries.query_options import OPTIONS
-from vedette.registry.kinds import KINDS
+from vedette.queries.query_options import DURATIONS, OPTIONS
+from vedette.registry.kinds import BORDER, KINDS
 from vedette.registry.read.query_info import QueryInfo
 from vedette.registry.read.set_info import SetInfo
 from vedette.registry.registry import Registry
 from vedette.registry.write.change import Change
 from vedette.serve.access import OWNER, Caller
 from vedette.serve.match_shares import Sample
+from vedette.serve.monitor_file import MonitorFile
 from vedette.serve.options import ServeOptions
 from vedette.serve.problems import Problem
 from vedette.serve.recent_rows import RecentRows
@@ -40,6 +43,7 @@ class Editor:
 
         def steps(change: Change, info: SetInfo) -> None:
             self.check_room(1)
+            self.check_durations(given, self.time_type(info))
             answer.update(self._measure(given, info, query_id))
             change.add(query_id, **self.owned(given))
 
@@ -51,6 +55,7 @@ class Editor:
 
         def steps(change: Change, info: SetInfo) -> None:
             self._check_own([query_id], info)
+            self.check_durations(given, self.time_type(info))
             answer.update(self._measure(given, info, query_id))
             change.replace(query_id, **(self.owned(given) if "metadata" in given else given))
 
@@ -106,6 +111,22 @@ class Editor:
             return None
         ids = None if query_id is None else [query_id]
         return compile_texts([text], schema, info.time_zone, ids=ids, limits=self.options.limits_of_queries)
+
+    def time_type(self, info: SetInfo) -> str | None:
+        """The type of the times of the set's monitor, if it is one whose queries have durations."""
+        schema = info.read_schema()
+        with suppress(FileNotFoundError):  # it has no monitor, or it was just deleted
+            if info.kind == BORDER and schema is not None:
+                options = MonitorFile(self.options.state / info.uid).read_options()
+                field = schema.find(options["time"])
+                return None if field is None else field.type.widest.name
+        return None
+
+    def check_durations(self, given: dict[str, Any], time_type: str | None) -> None:
+        """Raise QueryError if a duration of a query does not fit the times: the rows of all owners would be refused."""
+        for name in DURATIONS:
+            if time_type is not None and given.get(name) is not None:
+                read_duration(given[name], name, time_type)
 
     def sample(self, info: SetInfo) -> Sample | None:
         """The rows that new queries are measured on."""
