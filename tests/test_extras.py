@@ -6,9 +6,12 @@ import os
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import vedette as vd
 from vedette.extras import _EXTRAS, check_extra, needs_extra
@@ -33,6 +36,38 @@ def run_without(packages, script, *arguments, **variables):
         command, env=os.environ | {"PYTHONPATH": str(SOURCES)} | variables, capture_output=True, text=True
     )
     return done.returncode, done.stdout, done.stderr
+
+
+def packages_beside(extra):
+    """Import names of installed packages that `vedette[extra]` does not bring."""
+    project = tomllib.loads((SOURCES.parent / "pyproject.toml").read_text())["project"]
+    waiting, brought = [*project["dependencies"], f"vedette[{extra}]"], {"vedette", "pip", "setuptools"}
+    while waiting:
+        needed = Requirement(waiting.pop())
+        if needed.name == "vedette":
+            waiting += [each for name in needed.extras for each in project["optional-dependencies"][name]]
+        elif canonicalize_name(needed.name) not in brought:
+            brought.add(canonicalize_name(needed.name))
+            wanted = [{"extra": name} for name in ("", *needed.extras)]
+            more = map(Requirement, metadata.requires(needed.name) or ())
+            waiting += [
+                str(each) for each in more if any(not each.marker or each.marker.evaluate(one) for one in wanted)
+            ]
+    owners = metadata.packages_distributions().items()
+    return sorted(name for name, by in owners if not brought & {canonicalize_name(each) for each in by})
+
+
+@pytest.mark.parametrize("extra", ["serve", "demo"])
+def test_the_service_starts_with_its_extra_alone(extra):
+    beside = packages_beside(extra)
+    assert "hypothesis" in beside
+    assert "fastapi" not in beside
+
+    code, _, err = run_without(
+        beside, "    import vedette.cli.serve.run, vedette.serve.app, vedette.serve.server, vedette.serve.demo.demo"
+    )
+
+    assert code == 0, err
 
 
 def test_every_extra_with_an_error_of_its_own_exists():

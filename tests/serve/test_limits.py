@@ -304,3 +304,10 @@ def test_flags_precede_the_settings_file(tmp_path, monkeypatch, set_limits):
     set_limits()
 
     assert GivenLimits(max_rows=7).read() == {"max_rows": 7, "max_streams": 6}
+
+
+def test_an_address_that_is_none_is_refused_at_the_start(run, tmp_path):
+    code, _, err = run("serve", "--registry", f"sqlite:///{tmp_path / 'a.db'}", "--allow-address", "nonsense")
+
+    assert code == 2
+    assert "addresses or networks such as '127.0.0.1' and '10.0.0.0/8'; got 'nonsense'" in err

@@ -191,6 +191,14 @@ def test_ids_with_slashes_and_integers_are_found(client):
     assert client.get("/v1/sets/n/queries/seven").status_code == 404
 
 
+@pytest.mark.parametrize("name", ["a/b", "a\nb", ".", ".."])
+def test_a_set_whose_name_cannot_be_in_an_address_is_not_created(client, name):
+    refused = client.post("/v1/sets", json={"name": name, "schema": "x double"})
+
+    assert (refused.status_code, "is a part of addresses" in refused.text) == (400, True)
+    assert client.get("/v1/sets").json() == []
+
+
 def test_why_explain_and_backtest_answer(alerts):
     why = alerts.post("/v1/sets/alerts/why", json={"query": "cheap", "row": {"price": 41.5}}).json()
     assert (why["holds"], why["condition"]["detail"]) == (False, "price is 41.5, 1.5 above 40")

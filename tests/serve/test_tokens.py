@@ -234,6 +234,21 @@ def change_many(alerts, headers, *lines):
     return alerts.post("/v1/sets/alerts/queries/bulk", content=body, headers={**headers, **LINES})
 
 
+def test_a_token_of_an_owner_asks_why_about_keys_inside_its_queries_only(alerts, token):
+    row = {"symbol": "IBM", "price": 39.0, "ts": "2026-03-02T14:00:00Z"}
+    assert alerts.post("/v1/sets/alerts/rows", json=[row, row | {"symbol": "SAP", "price": 41.0}]).status_code == 200
+    ann = token("read", owner="ann")
+
+    def ask(key):
+        return alerts.post("/v1/sets/alerts/why", json={"query": "cheap", "key": key}, headers=ann)
+
+    assert ask("IBM").json()["holds"]
+    for key in ("SAP", "unknown"):
+        refused = ask(key)
+        assert (refused.status_code, "keys inside its queries" in refused.text) == (403, True)
+        assert "41" not in refused.text
+
+
 def test_many_queries_of_an_owner_stay_theirs(alerts, token):
     ann = token("write", owner="ann")
     queries = "/v1/sets/alerts/queries"

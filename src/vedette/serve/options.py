@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 
+from vedette.delivery.addresses import Allowed
 from vedette.serve.limits import LIMITS, limits_of_queries
 from vedette.settings import Settings, settings
 
@@ -48,6 +49,7 @@ class ServeOptions:
     def __post_init__(self) -> None:
         for name, limit in LIMITS.items():
             limit.check(name, getattr(self, name))
+        Allowed.read(self.allow_addresses)
         _ = self.limits_of_queries
 
     @cached_property

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from starlette.concurrency import run_in_threadpool
 
 from vedette.data.schema import Schema
-from vedette.errors import RowError, SchemaError
+from vedette.errors import RowError, SchemaError, shown
 from vedette.registry.read.query_info import QueryInfo
 from vedette.registry.records import query_record, set_record
 from vedette.registry.tokens import ADMIN, READ, WRITE
@@ -37,6 +37,8 @@ async def list_sets(context: InContext) -> JsonAnswer:
 async def create_set(context: InContext, new: NewSet) -> JsonAnswer:
     """Create an empty set."""
     context.caller.need(ADMIN)
+    if "/" in new.name or not new.name.isprintable() or new.name in (".", ".."):
+        raise SchemaError(f"a set's name is a part of addresses: no '/' or control character; got {shown(new.name)}")
     given: dict[str, Any] = {name: value for name, value in new if value is not None and name != "schema_"}
     if isinstance(new.schema_, dict):
         for taken in _RESERVED & new.schema_.keys():

@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 from vedette.backtesting.backtest import backtest
 from vedette.data.durations import number_or_duration
-from vedette.errors import QueryError, UnknownQueryError
+from vedette.errors import QueryError, RowError, UnknownQueryError
 from vedette.files.one_row import convert_row
 from vedette.files.rows import RowsFile
 from vedette.language.check import check_text
@@ -83,6 +83,8 @@ async def why(context: InContext, name: SetName, body: WhyBody) -> JsonAnswer:
                 raise Problem(409, "other_kind", f"set {name!r} is of kind {info.kind}; keys need kind border")
             monitor = live.need_monitor().monitor
             row = None if body.row is None else convert_row(body.row, live.queries.schema)
+            if context.caller.owner is not None:
+                _check_is_inside(monitor, body.query, body.key)
             return dict(monitor.why(body.query, body.key, row).to_dict())
 
         return JsonAnswer(await live.call(explain_key))
@@ -102,6 +104,17 @@ async def why(context: InContext, name: SetName, body: WhyBody) -> JsonAnswer:
         return dict(queries.why(query.id, **rows).to_dict())
 
     return JsonAnswer(await run_in_threadpool(run))
+
+
+def _check_is_inside(monitor: Any, query: Any, key: Any) -> None:
+    """Raise 403 unless a key is inside a query. Then its owner has an event of the key, and may know its row."""
+    try:
+        is_inside = monitor.why(query, key).holds
+    except RowError:  # no row of the key
+        is_inside = False
+    if not is_inside:
+        words = "rows are for the queries of all owners; a token that is confined to one sees keys inside its queries"
+        raise Problem(403, "forbidden", words)
 
 
 @router.post(

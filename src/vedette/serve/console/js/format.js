@@ -9,7 +9,7 @@ export const count = (value) => (value === null || value === undefined ? "–" :
 export const number = (value) => (Math.abs(value) >= 10_000 ? whole.format(value) : fine.format(value));
 
 /** A rate, such as 1,200/s or 0.77/s. */
-export const rate = (value) => (value === null ? "–" : `${value >= 10 ? whole.format(value) : rough.format(value)}/s`);
+export const rate = (value) => (!Number.isFinite(value) ? "–" : `${value >= 10 ? whole.format(value) : rough.format(value)}/s`);
 
 /** A time of the day today, or a date with it. */
 export function moment(text) {
