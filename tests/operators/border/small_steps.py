@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 
 import pyarrow as pa
+import pytest
+
+import vedette as vd
+from vedette.errors import RowError
 
 SCHEMA = "k string, x double, y double, n bigint, s string, t bigint"
 TEXTS = [
@@ -50,3 +54,20 @@ def step_as_batch(monitor, rows):
 def rest_of(monitor):
     """What a monitor has besides its keys' state."""
     return monitor.n_late, monitor.n_null_keys, monitor.n_failed, monitor.n_keys, monitor.clock, monitor.done
+
+
+def check_is_refused_as_in_a_batch(rows):
+    """Assert that wrong rows of a known key get the error of a batch and change nothing."""
+    queries = vd.QuerySet("x double, t bigint")
+    queries.add("q", "x > 0")
+    monitor = queries.border(key="k", time="t")
+    for time in range(2):
+        monitor.step({"k": ["a"], "x": [-1.0], "t": [time]})
+    before = monitor.save()
+    errors = []
+    for step in (monitor.step, lambda rows: list(monitor.step_batches(rows))):
+        with pytest.raises(RowError) as raised:
+            step(rows)
+        errors.append(str(raised.value))
+    assert errors[0] == errors[1]
+    assert monitor.save() == before

@@ -10,7 +10,14 @@ import pytest
 
 import vedette as vd
 from tests.operators.border.border_model import Model, by_key, from_table
-from tests.operators.border.small_steps import SCHEMA, make_row, make_text, rest_of, step_as_batch
+from tests.operators.border.small_steps import (
+    SCHEMA,
+    check_is_refused_as_in_a_batch,
+    make_row,
+    make_text,
+    rest_of,
+    step_as_batch,
+)
 from vedette.data import answer_limit
 from vedette.errors import AnswerError, RowError
 from vedette.operators.border import single_step
@@ -200,19 +207,7 @@ WRONG = {
 
 @pytest.mark.parametrize("rows", WRONG.values(), ids=WRONG.keys())
 def test_a_wrong_row_gets_the_error_of_batches_and_changes_nothing(rows):
-    queries = vd.QuerySet("x double, t bigint")
-    queries.add("q", "x > 0")
-    monitor = queries.border(key="k", time="t")
-    for time in range(2):
-        monitor.step({"k": ["a"], "x": [-1.0], "t": [time]})
-    before = monitor.save()
-    errors = []
-    for step in (monitor.step, lambda rows: list(monitor.step_batches(rows))):
-        with pytest.raises(RowError) as raised:
-            step(rows)
-        errors.append(str(raised.value))
-    assert errors[0] == errors[1]
-    assert monitor.save() == before
+    check_is_refused_as_in_a_batch(rows)
 
 
 def test_a_single_row_with_too_many_events_is_refused_and_changes_nothing(monkeypatch):
